@@ -1,0 +1,1 @@
+"""From text to units: normaliser, tags, analysis, tokenizer, alignment. Imports no torch."""
