@@ -1,0 +1,157 @@
+"""The stage ``analyze``: documents -> what Kiwi says of them, once, for every tokenizer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from komlm.corpus import read_documents
+from komlm.corpus.analysis_folder import write_part
+from komlm.corpus.engine import Advance, run_parts
+from komlm.corpus.source import Source
+from komlm.corpus.stage import Record, StageFolder
+from komlm.files import sha256_of
+from komlm.text.analysis import Analysis, Analyzer, analyzer_identity
+from komlm.text.normalize import check_surrogates
+from komlm.types import Document
+
+DOCUMENTS_IN_A_PART = 512
+
+
+class Inventory(NamedTuple):
+    """What a first reading of the corpus found; it also checked every document."""
+
+    documents: int
+    characters: int
+    recipe: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Task:
+    number: int
+    documents: list[Document]
+    folder: Path
+    dictionary: Path | None
+
+
+def take_inventory(source: Source, dictionary: Path | None = None) -> Inventory:
+    """Read the corpus once before the hours of work, so that a bad line is found in the first minute.
+
+    Raises:
+        ValueError: a file that cannot be read, a lone surrogate, a file that is not the one that the
+            corpus' TOML names, or no document at all.
+    """
+    promised = dict(source.checksums)
+    checksums = []
+    for path in source.files:
+        checksum = sha256_of(path)
+        if promised.get(path.name, checksum) != checksum:
+            raise ValueError(
+                f"{path}: not the file that the corpus names: its SHA-256 is {checksum}, wanted "
+                f"{promised[path.name]}"
+            )
+        checksums.append(checksum)
+    documents = characters = 0
+    for document in read_documents(source):
+        try:
+            check_surrogates(document.text)
+        except ValueError as error:
+            raise ValueError(f"{document.id}: {error}") from error
+        documents += 1
+        characters += len(document.text)
+    if not characters:
+        raise ValueError(f"{', '.join(map(str, source.files))}: no text in it")
+    recipe = {
+        "inputs": checksums,
+        "column": source.reading.column,
+        "documents": source.reading.documents,
+        "analyzer": analyzer_identity(dictionary),
+        "documents_in_a_part": DOCUMENTS_IN_A_PART,
+    }
+    return Inventory(documents, characters, recipe)
+
+
+def analyze(
+    source: Source,
+    folder: Path,
+    workers: int = 1,
+    dictionary: Path | None = None,
+    inventory: Inventory | None = None,
+    advance: Advance = lambda amount: None,
+) -> dict[str, Any]:
+    """Analyse a corpus into ``folder`` and return its manifest.
+
+    A run that was killed goes on with the parts that are missing; a second run of the same changes
+    no file. Empty and space-only documents are dropped and counted.
+
+    Args:
+        inventory: from :func:`take_inventory`, if it was taken already.
+        advance: told the characters that were done.
+
+    Raises:
+        ValueError: as :func:`take_inventory`, or the folder holds something else.
+    """
+    inventory = inventory or take_inventory(source, dictionary)
+    stage = StageFolder(folder, "analysis", inventory.recipe)
+    parts = -(-inventory.documents // DOCUMENTS_IN_A_PART)
+    tasks = _tasks(source, stage, dictionary, advance)
+    for record in run_parts(_analyze_part, tasks, workers, advance):
+        stage.finish_part(record)
+    return stage.finish(parts, {})
+
+
+def _tasks(
+    source: Source, stage: StageFolder, dictionary: Path | None, advance: Advance
+) -> Iterator[_Task]:
+    held: list[Document] = []
+    number = 0
+
+    def task() -> _Task | None:
+        if number not in stage.records:
+            return _Task(number, held, stage.folder, dictionary)
+        advance(sum(len(document.text) for document in held))
+        return None
+
+    for document in read_documents(source):
+        held.append(document)
+        if len(held) == DOCUMENTS_IN_A_PART:
+            if (ready := task()) is not None:
+                yield ready
+            held, number = [], number + 1
+    if held and (ready := task()) is not None:
+        yield ready
+
+
+@lru_cache(maxsize=1)
+def _analyzer(dictionary: Path | None) -> Analyzer:
+    """One Kiwi a process."""
+    return Analyzer(dictionary)
+
+
+def _analyze_part(task: _Task, advance: Advance) -> Record:
+    counts: Counter[str] = Counter()
+    analyzer = _analyzer(task.dictionary)
+
+    def analyses() -> Iterator[Analysis]:
+        for document in task.documents:
+            if not document.text.strip():
+                counts["dropped_empty"] += 1
+            else:
+                analysis = analyzer(document.text, forms=False)
+                counts["documents"] += 1
+                counts["characters"] += len(document.text)
+                counts["eojeols"] += len(analysis.eojeol_starts)
+                counts["morphemes"] += len(analysis.tags)
+                counts["sentences"] += len(analysis.sentence_starts)
+                yield analysis
+            advance(len(document.text))
+
+    name = f"part-{task.number:05d}.arrow"
+    write_part(task.folder / name, analyses())
+    sha256 = sha256_of(task.folder / name)
+    files = {name: {"sha256": sha256, "documents": counts["documents"]}}
+    return Record(task.number, files, dict(sorted(counts.items())))

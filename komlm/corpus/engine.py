@@ -1,0 +1,107 @@
+"""Running the same work on many parts, in this process or in several.
+
+The results depend on the tasks alone: not on the number of workers or on the order they end in.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, Protocol, TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+class Advance(Protocol):
+    """Called with how much more has been done, in whatever unit the stage counts."""
+
+    def __call__(self, amount: int, /) -> None: ...
+
+
+_done_by_all: Any = None
+"""In a worker process: the counter that all workers share."""
+
+
+def _start_worker(done: Any) -> None:
+    global _done_by_all
+    _done_by_all = done
+    # The workers are the parallelism; threads inside each would only fight over the cores.
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    # A worker whose parent was killed would wait for its next task for ever.
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _add(amount: int) -> None:
+    with _done_by_all.get_lock():
+        _done_by_all.value += amount
+
+
+def _in_worker(work: Callable[[Task, Advance], Result], task: Task) -> Result:
+    return work(task, _add)
+
+
+def run_parts(
+    work: Callable[[Task, Advance], Result],
+    tasks: Iterable[Task],
+    workers: int,
+    advance: Advance,
+) -> Iterator[Result]:
+    """Do ``work`` for each task and yield the results as they come.
+
+    Args:
+        work: a function at the top of a module (it travels to the workers by its name).
+        tasks: read a few ahead of the workers, so that memory does not grow with their number.
+        workers: processes; 1 works in this one.
+
+    Raises:
+        ValueError: ``workers`` below 1.
+        RuntimeError: a worker was killed; what was finished stays.
+    """
+    if workers < 1:
+        raise ValueError(f"--workers {workers}: wanted 1 or more")
+    if workers == 1:
+        for task in tasks:
+            yield work(task, advance)
+        return
+    # Spawned, not forked: a Kiwi that has worked once hangs in a forked child.
+    context = multiprocessing.get_context("spawn")
+    done = context.Value("q", 0)
+    seen = 0
+    waiting = iter(tasks)
+    with ProcessPoolExecutor(workers, context, _start_worker, (done,)) as pool:
+        try:
+            pending: set[Future[Result]] = {
+                pool.submit(_in_worker, work, task)
+                for task in itertools.islice(waiting, workers + 1)
+            }
+            while pending:
+                finished, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+                amount = done.value
+                advance(amount - seen)
+                seen = amount
+                for future in finished:
+                    yield future.result()
+                pending |= {
+                    pool.submit(_in_worker, work, task)
+                    for task in itertools.islice(waiting, len(finished))
+                }
+        except BrokenProcessPool as error:
+            raise RuntimeError(
+                "a worker process was killed, perhaps for lack of memory. What it had finished is "
+                "kept: run the same command again, with fewer --workers if it happens again"
+            ) from error
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

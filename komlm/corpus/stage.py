@@ -1,0 +1,193 @@
+"""A stage's folder on disk: numbered parts, written whole, and a manifest when all are there.
+
+While a stage works, each finished part has a record beside it (``part-00000.json``) that tells its
+checksum and counts; a killed run goes on with the parts that have none. When all are there, the
+records become ``manifest.json``. Nothing on disk tells a time, a host or a path, so that equal input
+gives equal bytes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from komlm.files import UNFINISHED, read_json, sha256_of, sha256_of_json, write_json
+
+MANIFEST = "manifest.json"
+PLAN = "plan.json"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a finished part is: checksum and counts of each of its files, and counts of the whole."""
+
+    number: int
+    files: dict[str, dict[str, Any]]
+    """File name -> {"sha256": ..., and counts}."""
+    counts: dict[str, int]
+
+    def as_json(self, identity: str) -> dict[str, Any]:
+        """The record with the identity of the stage that it belongs to."""
+        return {
+            "identity": identity,
+            "number": self.number,
+            "files": self.files,
+            "counts": self.counts,
+        }
+
+
+class StageFolder:
+    """Opens a folder to make it, to go on with it, or to find that it is whole already.
+
+    Args:
+        folder: where the parts go.
+        kind: ``"analysis"`` or ``"shards"``.
+        recipe: all that the result depends on; its hash is the identity of the folder.
+
+    Raises:
+        ValueError: the folder holds something else, or the same kind made from another recipe.
+    """
+
+    def __init__(self, folder: Path, kind: str, recipe: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self.kind = kind
+        self.recipe = dict(recipe)
+        self.identity = sha256_of_json({"kind": kind, **self.recipe})
+        self.records: dict[int, Record] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+        self._refuse_other_content()
+        if not (folder / MANIFEST).exists():
+            write_json(folder / PLAN, {"kind": kind, "identity": self.identity})
+        for leftover in folder.rglob(f"*{UNFINISHED}"):
+            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+        self._find_finished()
+
+    def _refuse_other_content(self) -> None:
+        held = [path for path in self.folder.iterdir() if not path.name.endswith(UNFINISHED)]
+        if not held:
+            return
+        known = next(
+            (path for name in (MANIFEST, PLAN) if (path := self.folder / name).exists()), None
+        )
+        if known is None:
+            raise ValueError(f"{self.folder} holds other files: choose another -o")
+        there = _read_if_whole(known)
+        if there is None:
+            # Damaged: what it said is made anew from the parts that fit.
+            known.unlink()
+            return
+        if there.get("kind") != self.kind:
+            raise ValueError(f"{self.folder} holds {there.get('kind')}: choose another -o")
+        if there.get("identity") != self.identity:
+            different = _different(there.get("recipe", {}), self.recipe)
+            raise ValueError(
+                f"{self.folder} was made from something else{different}: choose another -o, or "
+                "delete it first"
+            )
+
+    def _find_finished(self) -> None:
+        manifest = self.folder / MANIFEST
+        found = _records_in(read_json(manifest)) if manifest.exists() else self._recorded()
+        for record in found:
+            damaged = [name for name, file in record.files.items() if self._damaged(name, file)]
+            if damaged:
+                print(f"{self.folder / damaged[0]}: damaged, making it again", file=sys.stderr)
+            else:
+                self.records[record.number] = record
+
+    def _recorded(self) -> list[Record]:
+        contents = [_read_if_whole(path) for path in sorted(self.folder.glob("part-*.json"))]
+        return [
+            Record(content["number"], content["files"], content["counts"])
+            for content in contents
+            if content and content.get("identity") == self.identity
+        ]
+
+    def _damaged(self, name: str, file: Mapping[str, Any]) -> bool:
+        path = self.folder / name
+        return not path.is_file() or sha256_of(path) != file["sha256"]
+
+    def finish_part(self, record: Record) -> None:
+        """Note that a part is whole."""
+        self.records[record.number] = record
+        write_json(self.folder / f"part-{record.number:05d}.json", record.as_json(self.identity))
+
+    def finish(self, parts: int, extra: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the manifest, if it is not there already, and drop the records.
+
+        Args:
+            parts: how many parts there are.
+            extra: what else the manifest says.
+        """
+        missing = [number for number in range(parts) if number not in self.records]
+        if missing:
+            raise RuntimeError(f"parts {missing} of {self.folder} were not finished")
+        records = [self.records[number] for number in range(parts)]
+        counts: Counter[str] = Counter()
+        for record in records:
+            counts.update(record.counts)
+        manifest = {
+            "kind": self.kind,
+            "identity": self.identity,
+            "recipe": self.recipe,
+            **extra,
+            "counts": dict(sorted(counts.items())),
+            "parts": {name: file for record in records for name, file in record.files.items()},
+            "counts_of_parts": [record.counts for record in records],
+        }
+        path = self.folder / MANIFEST
+        if not path.exists() or _read_if_whole(path) != manifest:
+            write_json(path, manifest)
+        (self.folder / PLAN).unlink(missing_ok=True)
+        for record_file in self.folder.glob("part-*.json"):
+            record_file.unlink()
+        return manifest
+
+
+def _records_in(manifest: Mapping[str, Any]) -> list[Record]:
+    """The records that a manifest was written from."""
+    files: list[dict[str, Any]] = [{} for _ in manifest["counts_of_parts"]]
+    for name, file in manifest["parts"].items():
+        files[int(Path(name).stem.removeprefix("part-"))][name] = file
+    return [
+        Record(number, files[number], counts)
+        for number, counts in enumerate(manifest["counts_of_parts"])
+    ]
+
+
+def _read_if_whole(path: Path) -> dict[str, Any] | None:
+    try:
+        return read_json(path)
+    except ValueError:
+        return None
+
+
+def _different(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    names = sorted(key for key in here if there and there.get(key) != here[key])
+    return f" (other {', '.join(names)})" if names else ""
+
+
+def open_manifest(folder: Path, kind: str, make: str) -> dict[str, Any]:
+    """The manifest of a finished folder.
+
+    Args:
+        make: the command that makes such a folder, for the message.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ValueError: it is damaged, of another kind, or its making was cut short.
+    """
+    path = folder / MANIFEST
+    if not path.is_file():
+        if (folder / PLAN).is_file():
+            raise ValueError(f"{folder} is not finished: run its `{make}` again, it goes on")
+        raise FileNotFoundError(f"no {kind} in {folder}: make it with `{make}`")
+    manifest = read_json(path)
+    if manifest.get("kind") != kind:
+        raise ValueError(f"{folder} holds {manifest.get('kind')}, wanted {kind}: `{make}`")
+    return manifest

@@ -1,0 +1,1 @@
+"""Token shards on disk, and the rows that are cut from them."""

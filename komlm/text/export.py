@@ -1,0 +1,133 @@
+"""Writing a tokenizer folder that `AutoTokenizer` loads where komlm is not installed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import tokenizers
+from tokenizers import AddedToken, Regex, decoders, models, pre_tokenizers, processors
+
+from komlm.files import folder_written_whole
+from komlm.text.normalize import Normalizer
+from komlm.text.tokenizer import SPECIAL_ROLES, WORD_START
+
+SPECIALS = ("[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]")
+"""The first entries of every vocabulary that komlm makes: KoBERT's layout."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Pieces in the order of their ids, the five specials among them, and how text is cut by them.
+
+    Example: ``Vocabulary(pieces=("[UNK]", ..., "▁학교"), scores=(0.0, ..., -7.1), kind="unigram",
+    normalizer=Normalizer.default())``.
+    """
+
+    pieces: tuple[str, ...]
+    scores: tuple[float, ...]
+    """Unigram: log-probabilities. BPE: the higher, the earlier a merge."""
+    kind: str
+    """``"unigram"`` or ``"bpe"``."""
+    normalizer: Normalizer
+    add_dummy_prefix: bool = True
+    """Text begins with a ``▁`` as though a space stood before it."""
+    byte_fallback: bool = False
+    """Unknown characters become bytes."""
+
+
+def build_backend(vocabulary: Vocabulary) -> tokenizers.Tokenizer:
+    """The `tokenizers` object of a vocabulary.
+
+    Example: ``build_backend(v).encode("갔다", add_special_tokens=False).tokens`` -> ▁갔 다.
+    """
+    backend = tokenizers.Tokenizer(_model(vocabulary))
+    backend.normalizer = vocabulary.normalizer.export()
+    names = "|".join(special.strip("[]") for special in SPECIALS)
+    backend.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            # "first": a stretch after [MASK] begins a word only if a space stands there.
+            pre_tokenizers.Metaspace(
+                WORD_START,
+                prepend_scheme="first" if vocabulary.add_dummy_prefix else "never",
+                split=False,
+            ),
+            # The model would take "[SEP]" in a corpus text for the piece of that name.
+            pre_tokenizers.Split(Regex(rf"(?<=\[)(?=({names})\])"), "isolated"),
+        ]
+    )
+    backend.decoder = _decoder(vocabulary)
+    backend.add_special_tokens([AddedToken(special, normalized=False) for special in SPECIALS])
+    cls, sep = (vocabulary.pieces.index(special) for special in ("[CLS]", "[SEP]"))
+    backend.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", cls), ("[SEP]", sep)],
+    )
+    return backend
+
+
+def _model(vocabulary: Vocabulary) -> models.Model:
+    pieces, scores = vocabulary.pieces, vocabulary.scores
+    unk = pieces.index("[UNK]")
+    if vocabulary.kind == "unigram":
+        entries = list(zip(pieces, scores, strict=True))
+        return models.Unigram(entries, unk_id=unk, byte_fallback=vocabulary.byte_fallback)
+    return models.BPE(
+        {piece: i for i, piece in enumerate(pieces)},
+        _merges(pieces, scores),
+        unk_token="[UNK]",
+        fuse_unk=True,
+        byte_fallback=vocabulary.byte_fallback,
+    )
+
+
+def _merges(pieces: tuple[str, ...], scores: tuple[float, ...]) -> list[tuple[str, str]]:
+    """SentencePiece joins the neighbours whose join has the best score: all ways to make each piece,
+    best piece first."""
+    known = dict(zip(pieces, scores, strict=True))
+    for special in SPECIALS:
+        known.pop(special, None)
+    ways = []
+    for piece, score in known.items():
+        for cut in range(1, len(piece)):
+            left, right = piece[:cut], piece[cut:]
+            if left in known and right in known:
+                ways.append((-score, -known[left], -known[right], left, right))
+    return [(left, right) for *_, left, right in sorted(ways)]
+
+
+def _decoder(vocabulary: Vocabulary) -> decoders.Decoder:
+    scheme = "always" if vocabulary.add_dummy_prefix else "never"
+    spaces = decoders.Metaspace(WORD_START, prepend_scheme=scheme, split=False)
+    if not vocabulary.byte_fallback:
+        return spaces
+    return decoders.Sequence([decoders.ByteFallback(), decoders.Fuse(), spaces])
+
+
+def write_folder(vocabulary: Vocabulary, sentencepiece_model: bytes, folder: Path) -> None:
+    """Write tokenizer.json, tokenizer_config.json, special_tokens_map.json and tokenizer.model.
+
+    Args:
+        sentencepiece_model: the same vocabulary as a SentencePiece model, for other programs.
+
+    Raises:
+        ValueError: the folder exists; the message says what to do.
+    """
+    if folder.exists():
+        raise ValueError(f"{folder} exists already: choose another -o, or delete it first")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    specials = {key: f"[{role.upper()}]" for role, key in SPECIAL_ROLES.items()}
+    config = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "clean_up_tokenization_spaces": False,
+        "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+        **specials,
+    }
+    with folder_written_whole(folder) as beside:
+        build_backend(vocabulary).save(str(beside / "tokenizer.json"))
+        (beside / "tokenizer.model").write_bytes(sentencepiece_model)
+        for name, content in (("tokenizer_config", config), ("special_tokens_map", specials)):
+            text = json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True)
+            (beside / f"{name}.json").write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,268 @@
+"""SentencePiece models: learnt, read, written, and the character map inside one.
+
+The only place that imports sentencepiece. It learns and reads; what cuts text is the `tokenizers`
+object that :mod:`komlm.text.export` builds.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import sentencepiece
+from google.protobuf.message import DecodeError
+from sentencepiece import sentencepiece_model_pb2 as proto
+
+from komlm.text.export import SPECIALS, Vocabulary
+from komlm.text.normalize import Normalizer
+from komlm.text.tokenizer import WORD_START
+
+BOUNDARY = "\x1f"
+"""Stands between two morpheme units of a word while learning; no normalised text holds it."""
+
+_COVERAGE = 0.9995
+_LONGEST_WORD = 1_000
+_CUT_AT_ONCE = 100_000
+_BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+_SPECIAL_NAME = re.compile(r"\[(UNK|PAD|CLS|SEP|MASK|BOS|EOS)\]|</?(s|unk|pad|cls|sep|mask|bos|eos)>")
+# SentencePiece's numbers of model types and piece types (sentencepiece_model.proto).
+_KIND_OF_TYPE = {1: "unigram", 2: "bpe"}
+_NORMAL, _USER_DEFINED, _BYTE_PIECE = 1, 4, 6
+
+
+def learn(words: Mapping[str, int], size: int, kind: str) -> Vocabulary:
+    """What SentencePiece itself learns: ``size`` entries, or fewer where the words give no more.
+
+    Args:
+        words: word -> count; no piece crosses a :data:`BOUNDARY` in a word.
+        kind: ``"unigram"`` or ``"bpe"``.
+
+    Raises:
+        ValueError: the characters of the words alone need more entries.
+    """
+    kept = _kept_characters(words)
+    least = len(kept) + len(SPECIALS)
+    if size < least:
+        raise ValueError(
+            f"a vocabulary of {size:,} is too small for this corpus: its characters alone need "
+            f"{least:,} entries. Use --vocab-size {least} or more"
+        )
+    model = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder:
+        counts = Path(folder) / "words.tsv"
+        with counts.open("w", encoding="utf-8") as file:
+            # Sorted, so that equal counts give an equal vocabulary.
+            for word, count in sorted(words.items(), key=lambda item: (-item[1], item[0])):
+                file.writelines(f"{part}\t{count}\n" for part in _short_enough(word))
+        sentencepiece.SentencePieceTrainer.train(
+            input=str(counts),
+            input_format="tsv",
+            model_writer=model,
+            vocab_size=size,
+            model_type=kind,
+            pretokenization_delimiter=BOUNDARY,
+            normalization_rule_name="identity",
+            character_coverage=_COVERAGE,
+            hard_vocab_limit=False,
+            unk_id=0,
+            pad_id=1,
+            bos_id=2,
+            eos_id=3,
+            unk_piece=SPECIALS[0],
+            pad_piece=SPECIALS[1],
+            bos_piece=SPECIALS[2],
+            eos_piece=SPECIALS[3],
+            control_symbols=[SPECIALS[4]],
+            # The result depends on the number of threads.
+            num_threads=1,
+            minloglevel=2,
+        )
+    return read_model(model.getvalue(), "the model just trained")
+
+
+def count_pieces(vocabulary: Vocabulary, stretches: Mapping[str, int]) -> list[int]:
+    """How often each piece is used when each stretch is cut by itself, by its count.
+
+    Example: with the pieces ▁학교 and 에, ``{"▁학교": 10, "에": 10}`` -> 10 and 10.
+    """
+    texts = list(stretches)
+    model = to_sentencepiece(vocabulary, whole_text=False)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    counts = np.zeros(len(vocabulary.pieces), dtype=np.int64)
+    # In batches, since a Python list of all ids would need ten times the memory of the text.
+    for first in range(0, len(texts), _CUT_AT_ONCE):
+        batch = texts[first : first + _CUT_AT_ONCE]
+        found = processor.encode(batch, num_threads=1)
+        weights = np.repeat([stretches[text] for text in batch], [len(ids) for ids in found])
+        flat = np.array([number for ids in found for number in ids], dtype=np.int64)
+        np.add.at(counts, flat, weights.astype(np.int64))
+    return [int(count) for count in counts]
+
+
+def _kept_characters(words: Mapping[str, int]) -> set[str]:
+    """The characters that SentencePiece gives an entry: the commonest, to the share covered."""
+    counts: Counter[str] = Counter()
+    for word, count in words.items():
+        for character in word:
+            counts[character] += count
+        counts[WORD_START] += count
+    counts.pop(BOUNDARY, None)
+    total, covered, kept = sum(counts.values()), 0, set()
+    for character, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        if covered >= total * _COVERAGE:
+            break
+        kept.add(character)
+        covered += count
+    return kept
+
+
+def _short_enough(word: str) -> list[str]:
+    """SentencePiece skips what is over 4,192 bytes and says nothing: longer words come in parts."""
+    if len(word) <= _LONGEST_WORD:
+        return [word]
+    parts = [word[i : i + _LONGEST_WORD] for i in range(0, len(word), _LONGEST_WORD)]
+    return [part for p in parts if (part := p.strip(BOUNDARY))]
+
+
+def to_sentencepiece(vocabulary: Vocabulary, whole_text: bool = True) -> bytes:
+    """The vocabulary as a SentencePiece model file.
+
+    Args:
+        whole_text: treat spaces as text needs it; False cuts a stretch exactly as it is given.
+    """
+    kinds = proto.ModelProto.SentencePiece
+    model = proto.ModelProto()
+    for piece, score in zip(vocabulary.pieces, vocabulary.scores, strict=True):
+        if piece == SPECIALS[0]:
+            kind = kinds.UNKNOWN
+        elif piece in SPECIALS:
+            kind = kinds.CONTROL
+        elif vocabulary.byte_fallback and _BYTE.fullmatch(piece):
+            kind = kinds.BYTE
+        else:
+            kind = kinds.NORMAL
+        model.pieces.add(piece=piece, score=score, type=kind)
+    trainer = model.trainer_spec
+    trainer.model_type = trainer.UNIGRAM if vocabulary.kind == "unigram" else trainer.BPE
+    trainer.vocab_size = len(vocabulary.pieces)
+    trainer.byte_fallback = vocabulary.byte_fallback
+    roles = ("unk", "pad", "bos", "eos")
+    for role, special in zip(roles, SPECIALS, strict=False):
+        setattr(trainer, f"{role}_id", vocabulary.pieces.index(special))
+        setattr(trainer, f"{role}_piece", special)
+    normalizer = model.normalizer_spec
+    normalizer.name = "komlm"
+    if whole_text:
+        normalizer.precompiled_charsmap = vocabulary.normalizer.charsmap
+    normalizer.add_dummy_prefix = whole_text and vocabulary.add_dummy_prefix
+    normalizer.remove_extra_whitespaces = whole_text and vocabulary.normalizer.collapse
+    normalizer.escape_whitespaces = True
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content
+
+
+def read_model(
+    content: bytes, name: str, order: Sequence[str] | None = None
+) -> Vocabulary:
+    """Read a SentencePiece model into KoBERT's layout, with the model's own normalisation.
+
+    The model's special pieces ([CLS], <s>, <pad> and the like) fall away; the five specials come
+    first, then the other pieces in the model's order, or all in the given ``order``.
+
+    Args:
+        content: the bytes of a .model file.
+        name: what errors call it.
+        order: piece of each id, the five specials among them (a published vocabulary).
+
+    Raises:
+        ValueError: not a SentencePiece model of type unigram or BPE; or an ``order`` that names
+            pieces the model has not, or lacks a special.
+    """
+    from google.protobuf.message import DecodeError
+    model = proto.ModelProto()
+    try:
+        model.ParseFromString(content)
+    except DecodeError as error:
+        raise ValueError(f"{name}: not a SentencePiece model: {error}") from error
+    kind = _KIND_OF_TYPE.get(model.trainer_spec.model_type)
+    if not model.pieces or kind is None:
+        raise ValueError(f"{name}: wanted a SentencePiece model of type unigram or BPE")
+    ordinary = {
+        piece.piece: piece.score
+        for piece in model.pieces
+        if piece.type in (_NORMAL, _USER_DEFINED, _BYTE_PIECE) and not _SPECIAL_NAME.fullmatch(piece.piece)
+    }
+    if order is None:
+        order = [*SPECIALS, *ordinary]
+    _check_order(order, ordinary, name)
+    spec = model.normalizer_spec
+    return Vocabulary(
+        pieces=tuple(order),
+        scores=tuple(0.0 if p in SPECIALS else ordinary[p] for p in order),
+        kind=kind,
+        normalizer=Normalizer(spec.precompiled_charsmap, collapse=spec.remove_extra_whitespaces),
+        add_dummy_prefix=spec.add_dummy_prefix,
+        byte_fallback=model.trainer_spec.byte_fallback,
+    )
+
+
+def _check_order(order: Sequence[str], ordinary: Mapping[str, float], name: str) -> None:
+    missing = [special for special in SPECIALS if special not in order]
+    if missing:
+        raise ValueError(f"the vocabulary for {name} lacks {', '.join(missing)}")
+    strange = [piece for piece in order if piece not in ordinary and piece not in SPECIALS]
+    if strange:
+        raise ValueError(
+            f"the vocabulary and {name} do not belong together: {len(strange):,} of its pieces are "
+            f"not in the model, such as {strange[0]!r}"
+        )
+    if len(set(order)) != len(order):
+        raise ValueError(f"the vocabulary for {name} names a piece twice")
+
+
+def compile_charsmap(table: Mapping[str, str]) -> bytes:
+    """SentencePiece's precompiled character map of a table: what to replace -> by what.
+
+    The bytes are those of ``NormalizerSpec.precompiled_charsmap`` in a SentencePiece model and
+    what ``tokenizers.normalizers.Precompiled`` takes. SentencePiece cannot hold NUL as a key: a
+    NUL in the table is left out, and the caller drops NUL in another way. An empty table is
+    a ValueError, since SentencePiece has no map without an entry.
+
+    Example: ``Precompiled(compile_charsmap({"…": "..."})).normalize_str("음…")`` -> ``"음..."``.
+    """
+    lines = [
+        f"{_hex(source)}\t{_hex(target)}\n"
+        for source, target in sorted(table.items())
+        if source and "\0" not in source
+    ]
+    if not lines:
+        raise ValueError(
+            "the character map has no entry that SentencePiece can hold (empty, or only NUL); "
+            "give at least one, or use b'' where no map is wanted"
+        )
+    model = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder:
+        rules = Path(folder) / "rules.tsv"
+        rules.write_text("".join(lines), encoding="utf-8")
+        # SentencePiece compiles a map only while training; the text it trains on is of no account.
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(["가나다 abc"] * 8),
+            model_writer=model,
+            model_type="char",
+            vocab_size=16,
+            hard_vocab_limit=False,
+            normalization_rule_tsv=str(rules),
+            minloglevel=2,
+        )
+    trained = proto.ModelProto.FromString(model.getvalue())
+    charsmap: bytes = trained.normalizer_spec.precompiled_charsmap
+    return charsmap
+
+
+def _hex(text: str) -> str:
+    return " ".join(f"{ord(char):04X}" for char in text)
