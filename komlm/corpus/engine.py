@@ -68,7 +68,7 @@ def run_parts(
 
     Raises:
         ValueError: ``workers`` below 1.
-        RuntimeError: a worker was killed; what was finished stays.
+        ChildProcessError: a worker was killed; what was finished stays.
     """
     if workers < 1:
         raise ValueError(f"--workers {workers}: wanted 1 or more")
@@ -99,7 +99,7 @@ def run_parts(
                     for task in itertools.islice(waiting, len(finished))
                 }
         except BrokenProcessPool as error:
-            raise RuntimeError(
+            raise ChildProcessError(
                 "a worker process was killed, perhaps for lack of memory. What it had finished is "
                 "kept: run the same command again, with fewer --workers if it happens again"
             ) from error

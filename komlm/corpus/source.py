@@ -64,7 +64,7 @@ def find_source(corpus: str | Sequence[str], reading: Reading | None = None) -> 
         ValueError: a file of a kind that has no reader, or a broken TOML.
     """
     names = [corpus] if isinstance(corpus, str) else list(corpus)
-    if len(names) == 1 and names[0] in known_corpora() and not Path(names[0]).exists():
+    if len(names) == 1 and names[0] in known_corpora() and not Path(names[0]).is_file():
         return _from_toml(corpora_folder() / f"{names[0]}.toml")
     if len(names) == 1 and names[0].endswith(".toml"):
         return _from_toml(Path(names[0]))

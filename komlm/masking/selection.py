@@ -70,5 +70,5 @@ def slots(ratio: float, weights: Mapping[str, float], max_length: int) -> int:
 
     Example: ``slots(0.15, {}, 128)`` -> ``36``; ``slots(0.15, {"noun": 2.0}, 128)`` -> ``55``.
     """
-    heaviest = max(1.0, *weights.values())
+    heaviest = max([1.0, *weights.values()])
     return min(max_length, math.ceil(ratio * heaviest * max_length) + 16)

@@ -46,8 +46,9 @@ def begins(rows: Rows, unit: str) -> Tensor:
         return torch.ones_like(rows.starts, dtype=torch.bool)
     # Rows start with [CLS] and go on with a flagged piece. Where they do not, no unit may reach
     # over a special token all the same: neither the first column nor a piece after one is inside.
-    flags = rows.starts & (flag | int(Flag.SPECIAL))
-    special = rows.starts & int(Flag.SPECIAL)
+    starts = rows.starts.contiguous()
+    flags = starts & (flag | int(Flag.SPECIAL))
+    special = starts & int(Flag.SPECIAL)
     flags.view(-1)[1:] |= special.view(-1)[:-1]  # from one row into the next: the column set below
     flags[:, :1] = flag
     return flags.bool()

@@ -17,14 +17,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from komlm.names import unknown
-from komlm.text.analysis import Analysis, Morpheme
+from komlm.text.analysis import Analysis, Analyzer, Morpheme
 from komlm.text.tags import CLASS_OF_CODE, CLASSES, NO_CLASS, TAGS
-from komlm.text.tokenizer import Pieces
+from komlm.text.tokenizer import Pieces, Tokenizer
 from komlm.types import Flag, Span
 
 LEVELS = ("piece", "morpheme", "eojeol")
@@ -170,6 +171,30 @@ class Alignment:
             tag=TAGS[code],
             class_name=CLASSES[CLASS_OF_CODE[code]],
         )
+
+
+class Aligner:
+    """Aligns texts: a tokenizer and Kiwi, loaded once.
+
+    Example: ``Aligner.load(Path("tok"))("나는 어제 학교에 갔다.").units("morpheme")``.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, analyzer: Analyzer) -> None:
+        self.tokenizer = tokenizer
+        self.analyzer = analyzer
+
+    @classmethod
+    def load(cls, tokenizer: Path, dictionary: Path | None = None) -> Aligner:
+        """Read a tokenizer folder and build Kiwi, with a user dictionary where one is given."""
+        return cls(Tokenizer.load(tokenizer), Analyzer(dictionary))
+
+    def __call__(self, text: str) -> Alignment:
+        """Align one text.
+
+        Raises:
+            ValueError: a lone surrogate; the message names its offset.
+        """
+        return Alignment(self.analyzer(text), self.tokenizer.encode(text), self.tokenizer.pieces)
 
 
 def align_arrays(

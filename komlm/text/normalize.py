@@ -35,7 +35,7 @@ _LATE_COMPOSERS = re.compile("[\u1160-\u11ff\ud7b0-\ud7ff\U00016d40-\U00016d7f]"
 # Vowels and finals of conjoining Hangul, and Kirat Rai: letters that compose with what precedes.
 
 _EXTENDERS = (
-    r"[\p{M}\n\x{0E33}\x{0EB3}\x{200C}\x{200D}\x{FF9E}\x{FF9F}"
+    r"[\p{M}\p{Cn}\n\x{0E33}\x{0EB3}\x{200C}\x{200D}\x{FF9E}\x{FF9F}"
     r"\x{1F3FB}-\x{1F3FF}\x{E0020}-\x{E007F}]"
 )
 # What joins the character before it in one grapheme. `Precompiled` looks a short grapheme up as a

@@ -20,6 +20,8 @@ from komlm.text.normalize import Normalized, Normalizer, check_surrogates, nfc
 WORD_START = "▁"
 """SentencePiece's mark of a space before a piece."""
 
+_MOST_PADDING = 128
+
 SPECIAL_ROLES = {
     "unk": "unk_token",
     "pad": "pad_token",
@@ -74,6 +76,10 @@ class Tokenizer:
         self._plain.no_truncation()
         if self.normalizer is not None:
             self._plain.normalizer = None
+        # With byte fallback, pieces such as <0xEA> are a part of a character each.
+        self._lengths_add_up = self.normalizer is not None and not getattr(
+            self._plain.model, "byte_fallback", False
+        )
 
     @classmethod
     def load(cls, folder: Path | str) -> Tokenizer:
@@ -111,7 +117,7 @@ class Tokenizer:
         """Cut many texts into pieces; faster than one by one."""
         normalized = [self._normalized(text) for text in texts]
         contents = [normal.text for normal in normalized]
-        if self.normalizer is None:
+        if not self._lengths_add_up:
             encodings = self._plain.encode_batch(contents, add_special_tokens=False)
             return [
                 _from_offsets(encoding, normal)
@@ -165,6 +171,11 @@ class Tokenizer:
         trailing = np.array([len(piece) - len(piece.rstrip(WORD_START)) for piece in self.pieces])
         return lengths, leading, np.where(leading == lengths, 0, trailing)
 
+    @property
+    def _continuing_prefix(self) -> str | None:
+        prefix: str | None = getattr(self._plain.model, "continuing_subword_prefix", None)
+        return prefix
+
     @cached_property
     def word_initial(self) -> np.ndarray:
         """Which pieces begin an eojeol. *Shape:* (vocabulary,) bool
@@ -172,12 +183,20 @@ class Tokenizer:
         Read off the mark that the tokenizer's kind uses: ``▁`` or ``Ġ`` in front of a piece that
         begins one, ``##`` in front of one that does not.
         """
-        prefix = getattr(self._plain.model, "continuing_subword_prefix", None)
-        if prefix:
-            begins = [not piece.startswith(prefix) for piece in self.pieces]
-        else:
-            begins = [piece.startswith((WORD_START, "Ġ")) for piece in self.pieces]
-        return np.array(begins)
+        if prefix := self._continuing_prefix:
+            return np.array([not piece.startswith(prefix) for piece in self.pieces])
+        return np.array([piece.startswith((WORD_START, "Ġ")) for piece in self.pieces])
+
+    @cached_property
+    def word_continuing(self) -> np.ndarray:
+        """Which pieces can stand inside an eojeol. *Shape:* (vocabulary,) bool
+
+        With a ``##`` tokenizer punctuation has no mark, wherever it stands.
+        """
+        if self._continuing_prefix:
+            marks = [not any(map(str.isalnum, piece)) for piece in self.pieces]
+            return ~self.word_initial | np.array(marks)
+        return ~self.word_initial
 
     def surface(self, ids: Sequence[int]) -> str:
         """The text of a run of pieces, without the space in front.
@@ -187,15 +206,19 @@ class Tokenizer:
         text: str = self._plain.decode(list(ids), skip_special_tokens=False)
         return text.strip()
 
-    def same_vocabulary(self, other_size: int) -> None:
+    def check_fits(self, model_entries: int) -> None:
         """Check that a model's vocabulary is this one's.
 
+        Args:
+            model_entries: rows of the model's embedding; a few more than the tokenizer has are
+                padding that some models are given for speed.
+
         Raises:
-            ValueError: the sizes differ; the message names both.
+            ValueError: the sizes differ by more; the message names both.
         """
-        if other_size != self.vocabulary_size:
+        if not 0 <= model_entries - self.vocabulary_size < _MOST_PADDING:
             raise ValueError(
-                f"the model has {other_size:,} entries and the tokenizer in {self.folder} has "
+                f"the model has {model_entries:,} entries and the tokenizer in {self.folder} has "
                 f"{self.vocabulary_size:,}: they do not belong together. Use the tokenizer that the "
                 "model was trained with"
             )

@@ -21,25 +21,25 @@ _SURPLUS = 1.3
 """How many more pieces than wanted are tried, so that the least used can go."""
 
 
-def words_of(analysis: Analysis, normalizer: Normalizer, boundaries: bool = True) -> list[str]:
+def plain_words_of(text: str, normalizer: Normalizer) -> list[str]:
     """The words of a text as the tokenizer will see them.
 
-    Args:
-        boundaries: put :data:`BOUNDARY` wherever a morpheme unit could begin.
+    Example: ``"학교에  갔다…"`` -> ``["학교에", "갔다..."]``.
+    """
+    return normalizer(text).text.split()
+
+
+def words_of(analysis: Analysis, normalizer: Normalizer) -> list[str]:
+    """The words of a text, with :data:`BOUNDARY` wherever a morpheme unit could begin.
 
     Example: ``"학교에 갔다"`` -> ``["학교|에", "갔|다"]`` with ``|`` for the boundary.
     """
     normal = normalizer(analysis.text)
-    if not boundaries:
-        return normal.text.split()
-    text, at = normal.text, [0]
-    pieces = []
-    for cut in _boundaries(analysis, normal).tolist():
-        pieces.append(text[at[-1] : cut])
-        at.append(cut)
-    pieces.append(text[at[-1] :])
+    cuts = [0, *_boundaries(analysis, normal).tolist(), len(normal.text)]
+    parts = [normal.text[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
     # A boundary beside a space says nothing more than the space.
-    return [word for w in BOUNDARY.join(pieces).split(" ") if (word := w.strip(BOUNDARY))]
+    words = (word.strip(BOUNDARY) for word in BOUNDARY.join(parts).split(" "))
+    return [word for word in words if word]
 
 
 def _boundaries(analysis: Analysis, normal: Normalized) -> np.ndarray:

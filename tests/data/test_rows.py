@@ -215,9 +215,9 @@ def test_each_epoch_is_a_permutation(rows: int, seed: int, epoch: int) -> None:
 
 
 @settings(deadline=None)
-@given(st.integers(1, 50), st.integers(0, 99), st.integers(0, 200), st.integers(0, 60))
+@given(st.integers(1, 50), st.integers(0, 99), st.integers(0, 60), st.integers(0, 40))
 def test_order_is_stateless(rows: int, seed: int, begin: int, length: int) -> None:
-    whole = order(np.arange(260), rows, seed)
+    whole = order(np.arange(100), rows, seed)
     part = order(np.arange(begin, begin + length), rows, seed)
     assert part.epochs.tolist() == whole.epochs[begin : begin + length].tolist()
     assert part.numbers.tolist() == whole.numbers[begin : begin + length].tolist()

@@ -1,0 +1,5 @@
+"""``python -m komlm``."""
+
+from komlm.cli import main
+
+main()

@@ -1,0 +1,87 @@
+"""Finding checkpoints on disk: ``step-N`` folders in a run folder, whole or damaged."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from komlm.files import read_json, sha256_of
+
+STATE = Path("state/state.json")
+"""What a checkpoint says of itself: its step, and the SHA-256 of every other file in it."""
+
+
+def step_of(folder: Path) -> int | None:
+    """The step in a checkpoint's name, or None for another name.
+
+    Example: ``step_of(Path("run/step-100"))`` -> ``100``.
+    """
+    head, _, digits = folder.name.partition("-")
+    return int(digits) if head == "step" and digits.isascii() and digits.isdigit() else None
+
+
+def checkpoints(run_folder: Path) -> list[Path]:
+    """The ``step-N`` folders of a run, oldest first, damaged ones too."""
+    found = {
+        step: folder
+        for folder in run_folder.glob("step-*")
+        if folder.is_dir() and (step := step_of(folder)) is not None
+    }
+    return [found[step] for step in sorted(found)]
+
+
+def last_whole(run_folder: Path, say: Callable[[str], None]) -> Path | None:
+    """The newest checkpoint whose files all have the sums that its state.json lists.
+
+    Args:
+        run_folder: the run.
+        say: told of each damaged checkpoint that is skipped.
+
+    Example: ``step-200`` cut short -> says so and gives ``step-100``.
+    """
+    for folder in reversed(checkpoints(run_folder)):
+        damage = damage_of(folder)
+        if not damage:
+            return folder
+        say(f"{folder} is damaged and skipped: {damage}")
+    return None
+
+
+def damage_of(folder: Path) -> str:
+    """What is wrong with the files of a checkpoint; empty if nothing is."""
+    try:
+        state = read_json(folder / STATE)
+        if state["step"] != step_of(folder):
+            return f"it holds step {state['step']}"
+        for name, wanted in state["files"].items():
+            if sha256_of(folder / name) != wanted:
+                return f"{name} does not have the checksum that {STATE} lists"
+    except FileNotFoundError as error:
+        return f"{Path(str(error.filename)).relative_to(folder)} is missing"
+    except (KeyError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def find_model(folder: Path) -> Path:
+    """The Hugging Face folder that ``folder`` stands for.
+
+    A run folder stands for its last whole checkpoint; a ``step-N`` and any other folder with a
+    config.json for itself.
+
+    Raises:
+        FileNotFoundError: nothing of the kind there.
+        ValueError: a damaged ``step-N``.
+    """
+    if (folder / STATE).is_file() and (damage := damage_of(folder)):
+        raise ValueError(f"{folder} is damaged: {damage}. Use another checkpoint of the run")
+    if (folder / "config.json").is_file():
+        return folder
+    found = last_whole(folder, lambda message: print(message, file=sys.stderr))
+    if found is None:
+        raise FileNotFoundError(
+            f"no model in {folder}: wanted a run folder with a whole step-N, or a Hugging Face "
+            "folder with config.json and safetensors. Train one with `komlm pretrain`"
+        )
+    return found
