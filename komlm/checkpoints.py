@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,36 +48,49 @@ def last_whole(run_folder: Path, say: Callable[[str], None]) -> Path | None:
 
 
 def damage_of(folder: Path) -> str:
-    """What is wrong with the files of a checkpoint; empty if nothing is."""
+    """What is wrong with the files of a checkpoint; empty if nothing is.
+
+    A checkpoint that was given another name than ``step-N`` may hold any step.
+    """
     try:
         state = read_json(folder / STATE)
-        if state["step"] != step_of(folder):
+        if step_of(folder) not in (None, state["step"]):
             return f"it holds step {state['step']}"
         for name, wanted in state["files"].items():
             if sha256_of(folder / name) != wanted:
                 return f"{name} does not have the checksum that {STATE} lists"
     except FileNotFoundError as error:
         return f"{Path(str(error.filename)).relative_to(folder)} is missing"
-    except (KeyError, ValueError) as error:
+    except KeyError as error:
+        return f"{STATE} has no {error}"
+    except (OSError, ValueError) as error:
         return str(error)
     return ""
 
 
-def find_model(folder: Path) -> Path:
+def find_model(folder: Path, say: Callable[[str], None]) -> Path:
     """The Hugging Face folder that ``folder`` stands for.
 
     A run folder stands for its last whole checkpoint; a ``step-N`` and any other folder with a
     config.json for itself.
 
+    Args:
+        folder: what the user named.
+        say: told of each damaged checkpoint that is skipped.
+
     Raises:
         FileNotFoundError: nothing of the kind there.
         ValueError: a damaged ``step-N``.
+
+    Example: ``find_model(Path("runs/mini"), print)`` -> ``runs/mini/step-500``.
     """
-    if (folder / STATE).is_file() and (damage := damage_of(folder)):
-        raise ValueError(f"{folder} is damaged: {damage}. Use another checkpoint of the run")
+    if (folder / STATE.parent).exists() and (damage := damage_of(folder)):
+        raise ValueError(
+            f"{folder} is damaged: {damage.rstrip('.')}. Use another checkpoint of the run"
+        )
     if (folder / "config.json").is_file():
         return folder
-    found = last_whole(folder, lambda message: print(message, file=sys.stderr))
+    found = last_whole(folder, say)
     if found is None:
         raise FileNotFoundError(
             f"no model in {folder}: wanted a run folder with a whole step-N, or a Hugging Face "

@@ -276,7 +276,9 @@ def pretrain(
         model = FillMask.load(result.checkpoint)
         for example in config.examples:
             print(f"\n{blanks_table(example, model.fill(example, top_k=3))}")
-    print(f'\nThe model is in {result.checkpoint}. Try: komlm fill-mask {folder} "나는 [MASK]에 갔다."')
+    print(
+        f'\nThe model is in {result.checkpoint}. Try: komlm fill-mask {folder} "나는 [MASK]에 갔다."'
+    )
 
 
 @app.command("fill-mask")
@@ -360,7 +362,10 @@ def _each(
             content, shown = answer(line, number)
         except ValueError as error:
             refused = True
-            print(json.dumps({"error": str(error)}, ensure_ascii=False) if as_json else "", end="\n" if as_json else "")
+            print(
+                json.dumps({"error": str(error)}, ensure_ascii=False) if as_json else "",
+                end="\n" if as_json else "",
+            )
             if not as_json:
                 print(f"komlm: {error}", file=sys.stderr)
             continue

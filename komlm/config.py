@@ -7,11 +7,11 @@ that names the nearest known one. Source of the defaults: BERT (Devlin et al., 2
 from __future__ import annotations
 
 import dataclasses
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from komlm.names import unknown
@@ -60,7 +60,7 @@ class MaskingConfig:
         _check(self.replace in ("unit", "piece"), "masking.replace", self.replace, "unit or piece")
         _check(self.patterns >= 0, "masking.patterns", self.patterns, "0 or more")
         for name, weight in self.weights.items():
-            _check(weight >= 0, f"masking.weights.{name}", weight, "0 or more")
+            _check(0 <= weight < math.inf, f"masking.weights.{name}", weight, "0 or more")
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,9 @@ class TrainingConfig:
             _check(getattr(self, name) >= 1, f"training.{name}", getattr(self, name), "1 or more")
         for name in ("warmup_steps", "weight_decay", "clip_norm", "seed", "keep_checkpoints"):
             _check(getattr(self, name) >= 0, f"training.{name}", getattr(self, name), "0 or more")
-        _check(self.learning_rate > 0, "training.learning_rate", self.learning_rate, "above 0")
+        _check(self.seed < 2**63, "training.seed", self.seed, "less than 2 to the power of 63")
+        rate = self.learning_rate
+        _check(0 < rate < math.inf, "training.learning_rate", rate, "a number above 0")
         _check(0 < self.beta2 < 1, "training.beta2", self.beta2, "between 0 and 1")
         _check(
             self.batch_rows % self.micro_batch_rows == 0,
@@ -186,39 +188,54 @@ class Config:
 def load_config(path: Path, settings: Sequence[str] = ()) -> Config:
     """Read a recipe and put ``settings`` ("key=value") on top.
 
-    A value is read as TOML where it is TOML (``0.3``, ``true``, ``{noun = 2.0}``), else as a string,
-    so that ``data.shards=shards`` needs no quotes.
+    A value is read as TOML (``0.3``, ``true``, ``{noun = 2.0}``); where a text is wanted, as it
+    stands, so that ``data.shards=shards`` needs no quotes.
 
     Raises:
         ValueError: an unknown key, a value of another type or out of range, or broken TOML; the
-            message names the file or the setting and the nearest known key.
+            message names the file or the key, and the nearest known key.
     """
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path}: not a TOML file: {error}") from error
-    for setting in settings:
-        _put(values, setting)
-    return _from_dict(Config, values, "")
+    try:
+        config: Config = _from_dict(Config, values, "")
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    if settings:
+        for setting in settings:
+            _put(values, setting)
+        config = _from_dict(Config, values, "")
+    return config
+
+
+class _Given(str):
+    """A value of --set: what it means depends on the type of its key."""
+
+    def read(self, hint: Any) -> Any:
+        if self.startswith("\n"):
+            return str(self)
+        try:
+            values = tomllib.loads(f"value = {self}")
+        except tomllib.TOMLDecodeError:
+            values = {}
+        # A line end would let a value bring further keys.
+        if set(values) != {"value"} or (hint is str and not isinstance(values["value"], str)):
+            return str(self)
+        return values["value"]
 
 
 def _put(values: dict[str, Any], setting: str) -> None:
     key, equals, text = setting.partition("=")
-    if not equals or not key.strip():
-        raise ValueError(f"--set {setting!r}: wanted key=value, such as masking.ratio=0.3")
     *sections, name = [part.strip() for part in key.split(".")]
+    if not equals or not name or not all(sections):
+        raise ValueError(f"--set {setting!r}: wanted key=value, such as masking.ratio=0.3")
     for section in sections:
         values = values.setdefault(section, {})
         if not isinstance(values, dict):
             raise ValueError(f"--set {setting!r}: '{section}' holds a value, not a section")
-    values[name] = _value_of(text.strip())
-
-
-def _value_of(text: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
+    values[name] = _Given(text.strip())
 
 
 def _from_dict(kind: Any, values: Mapping[str, Any], prefix: str) -> Any:
@@ -227,28 +244,56 @@ def _from_dict(kind: Any, values: Mapping[str, Any], prefix: str) -> Any:
     for name, value in values.items():
         key = prefix + name
         if name not in hints:
-            raise ValueError(unknown("key", key, [prefix + known for known in hints]))
+            raise ValueError(_unknown_key(key, [prefix + known for known in hints]))
         arguments[name] = _checked(hints[name], value, key)
     return kind(**arguments)
 
 
+def _unknown_key(key: str, known: list[str]) -> str:
+    for section in _SECTIONS:
+        # `ratio` for `masking.ratio`: the section was forgotten.
+        if key in get_type_hints(get_type_hints(Config)[section]):
+            return f"unknown key '{key}'; did you mean '{section}.{key}'?"
+    return unknown("key", key, known)
+
+
 def _checked(hint: Any, value: Any, key: str) -> Any:
+    if isinstance(value, _Given):
+        value = value.read(hint)
     if dataclasses.is_dataclass(hint):
         if not isinstance(value, Mapping):
             raise ValueError(f"{key} = {value!r}: wanted a section with keys")
         return _from_dict(hint, value, key + ".")
     origin = get_origin(hint)
     if origin is dict and isinstance(value, Mapping):
-        return {name: _checked(get_args(hint)[1], item, f"{key}.{name}") for name, item in value.items()}
+        item_hint = get_args(hint)[1]
+        return {name: _checked(item_hint, item, f"{key}.{name}") for name, item in value.items()}
     if origin is list and isinstance(value, list):
         return [_checked(get_args(hint)[0], item, key) for item in value]
     if hint is float and type(value) is int:
-        return float(value)
-    plain = origin or hint
+        return _as_float(value, key)
     # bool is an int in Python; `steps = true` is a mistake all the same.
-    if isinstance(plain, UnionType) or type(value) is not plain:
-        raise ValueError(f"{key} = {value!r}: wanted {getattr(plain, '__name__', plain)}")
+    if type(value) is not (origin or hint):
+        raise ValueError(f"{key} = {value!r}: wanted {_NAMES[origin or hint]}")
+    if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
+        raise ValueError(f"{key} = {value!r}: wanted text, and this has a lone surrogate")
     return value
+
+
+_NAMES = {
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    list: "a list, such as [\"...\"]",
+    dict: "a table, such as {noun = 2.0}",
+}
+
+
+def _as_float(value: int, key: str) -> float:
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise ValueError(f"{key}: a whole number too large for a float") from error
 
 
 def to_toml(config: Config) -> str:
@@ -262,7 +307,9 @@ def to_toml(config: Config) -> str:
     return "\n".join(lines) + "\n"
 
 
-_SECTIONS = {f.name for f in dataclasses.fields(Config) if dataclasses.is_dataclass(f.default_factory)}
+_SECTIONS = {
+    f.name for f in dataclasses.fields(Config) if dataclasses.is_dataclass(f.default_factory)
+}
 
 
 def _toml(value: Any) -> str:

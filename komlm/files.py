@@ -61,7 +61,13 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def folder_written_whole(path: Path) -> Iterator[Path]:
-    """The same for a folder, which must not exist yet: every file is on disk before the rename."""
+    """The same for a folder: every file is on disk before the rename.
+
+    Raises:
+        FileExistsError: there is a file of this name, or a folder that is not empty.
+    """
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise FileExistsError(f"{path} exists already: choose another name, or delete it first")
     beside = path.with_name(path.name + UNFINISHED)
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir(parents=True)
@@ -100,5 +106,7 @@ def read_json(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is damaged: wanted a JSON object. Make it again.")
     checksum = value.pop("checksum", None)
     if checksum != sha256_of_json(value):
-        raise ValueError(f"{path} is damaged or was edited: its checksum does not fit. Make it again.")
+        raise ValueError(
+            f"{path} is damaged or was edited: its checksum does not fit. Make it again."
+        )
     return value

@@ -14,12 +14,15 @@ from komlm.corpus import read_documents
 from komlm.corpus.analysis_folder import AnalysisFolder, is_analysis
 from komlm.corpus.analyze import analyze, take_inventory
 from komlm.corpus.engine import Advance
-from komlm.corpus.prepare import prepare
+from komlm.corpus.prepare import check_heldout, prepare
 from komlm.corpus.source import Reading, find_source
+from komlm.corpus.stage import content_of
+from komlm.names import unknown
 from komlm.text.export import write_folder
 from komlm.text.normalize import Normalizer
 from komlm.text.sentencepiece_model import to_sentencepiece
-from komlm.text.vocabulary import plain_words_of, train, words_of
+from komlm.text.tokenizer import Tokenizer
+from komlm.text.vocabulary import KINDS, plain_words_of, train, words_of
 
 Bar = Callable[[str, int, str], AbstractContextManager[Advance]]
 """Opens a progress bar: (what is done, how much in all, its unit) -> a function to advance it."""
@@ -41,7 +44,9 @@ def analysis_of(
     """
     if len(corpus) == 1 and is_analysis(folder := Path(corpus[0])):
         if dictionary is not None:
-            raise ValueError(f"{folder} is analysed already: --dictionary belongs to `komlm analyze`")
+            raise ValueError(
+                f"{folder} is analysed already: --dictionary belongs to `komlm analyze`"
+            )
         return folder
     source = find_source(corpus, reading)
     inventory = take_inventory(source, dictionary)
@@ -73,6 +78,9 @@ def train_tokenizer(
     """
     if folder.exists():
         raise ValueError(f"{folder} exists already: choose another -o, or delete it first")
+    if kind not in KINDS:
+        # Said now, not after the hours of an analysis.
+        raise ValueError(unknown("type", kind, KINDS))
     normalizer = Normalizer.default()
     words: Counter[str] = Counter()
     if plain and not (len(corpus) == 1 and is_analysis(Path(corpus[0]))):
@@ -84,17 +92,15 @@ def train_tokenizer(
                 advance(len(document.text))
     else:
         keep = folder.with_name(folder.name + ".analysis")
-        analysis = AnalysisFolder(
-            analysis_of(corpus, keep, bar, workers, dictionary, reading)
-        )
+        analysis = AnalysisFolder(analysis_of(corpus, keep, bar, workers, dictionary, reading))
         with bar("count words", analysis.manifest["counts"]["characters"], "characters") as advance:
-            for document in analysis:
+            for analysed in analysis:
                 words.update(
-                    plain_words_of(document.text, normalizer)
+                    plain_words_of(analysed.text, normalizer)
                     if plain
-                    else words_of(document, normalizer)
+                    else words_of(analysed, normalizer)
                 )
-                advance(len(document.text))
+                advance(len(analysed.text))
     vocabulary = train(words, size, kind, at_most)
     write_folder(vocabulary, to_sentencepiece(vocabulary), folder)
     return len(vocabulary.pieces)
@@ -110,7 +116,15 @@ def prepare_corpus(
     dictionary: Path | None = None,
     reading: Reading | None = None,
 ) -> dict[str, Any]:
-    """Shards of a corpus or an analysis; a corpus is analysed first, in ``FOLDER.analysis``."""
+    """Shards of a corpus or an analysis; a corpus is analysed first, in ``FOLDER.analysis``.
+
+    Raises:
+        ValueError: as :func:`analysis_of` and :func:`komlm.corpus.prepare.prepare`.
+    """
+    # What would stop `prepare` is said now, not after the hours of an analysis.
+    check_heldout(heldout)
+    Tokenizer.load(tokenizer)
+    content_of(folder, "shards")
     keep = folder.with_name(folder.name + ".analysis")
     analysis = analysis_of(corpus, keep, bar, workers, dictionary, reading)
     total = AnalysisFolder(analysis).manifest["counts"]["eojeols"]
@@ -125,7 +139,8 @@ def with_shards(config: Config, folder: Path, bar: Bar, workers: int = 1) -> Con
         folder: gets ``analysis``, ``tokenizer`` and ``shards``; what is there already is kept.
 
     Raises:
-        ValueError: neither ``data.shards`` nor ``data.corpus`` is set.
+        ValueError: neither ``data.shards`` nor ``data.corpus`` is set, or the folder was made from
+            other settings.
     """
     data = config.data
     if data.shards:
@@ -137,7 +152,14 @@ def with_shards(config: Config, folder: Path, bar: Bar, workers: int = 1) -> Con
         )
     analysis = analysis_of([data.corpus], folder / "analysis", bar, workers)
     tokenizer = folder / "tokenizer"
-    if not tokenizer.exists():
+    if tokenizer.exists():
+        entries = Tokenizer.load(tokenizer).vocabulary_size
+        if entries != data.vocabulary_size:
+            raise ValueError(
+                f"{tokenizer} has {entries:,} entries, and data.vocabulary_size is "
+                f"{data.vocabulary_size:,}: choose another -o, or delete {folder} first"
+            )
+    else:
         train_tokenizer([str(analysis)], tokenizer, bar, data.vocabulary_size)
     shards = folder / "shards"
     prepare_corpus([str(analysis)], tokenizer, shards, bar, workers, data.heldout)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from komlm.corpus.engine import Advance
-
 if TYPE_CHECKING:
+    from komlm.corpus.engine import Advance
     from komlm.inference.fill_mask import Blank
     from komlm.text.alignment import Alignment, Unit
+    from komlm.text.analysis import Morpheme
 
 
 @contextmanager
@@ -58,7 +58,7 @@ class TrainingBar:
     def on_message(self, text: str) -> None:
         from tqdm import tqdm
 
-        tqdm.write(text, file=sys.stderr)
+        tqdm.write(shown(text), file=sys.stderr)
 
     def close(self) -> None:
         """Leave the finished bar on the screen."""
@@ -67,17 +67,32 @@ class TrainingBar:
 
 def width(text: str) -> int:
     """Columns of a text in a terminal: Hangul takes two. Example: ``width("가a")`` -> ``3``."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
-    )
+    return sum(_width_of(c) for c in text)
+
+
+def _width_of(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me") or "\u1160" <= character <= "\u11ff":
+        return 0  # it stands on or in the character before it, as jamo do in a decomposed syllable
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def shown(text: str) -> str:
-    """A text that cannot move the cursor: control characters are written as escapes."""
+    """A text that cannot move the cursor: control characters are written as escapes.
+
+    Example: ``shown("가\\x1b[31m")`` -> ``"가\\\\x1b[31m"``.
+    """
+    if text.isprintable():
+        return text
     return "".join(
-        c if c.isprintable() or c == " " else c.encode("unicode_escape").decode() for c in text
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
     )
+
+
+def complain(error: object) -> None:
+    """An error, or a warning, as one line on stderr."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        error = f"{error.filename}: {error.strerror}"
+    print(f"komlm: {shown(' '.join(str(error).split()))}", file=sys.stderr, flush=True)
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
@@ -116,8 +131,8 @@ def alignment_table(alignment: Alignment) -> str:
     return table
 
 
-def _morphemes(morphemes: object) -> str:
-    return " + ".join(f"{shown(m.form)}/{m.tag}" for m in morphemes) or "-"  # type: ignore[attr-defined]
+def _morphemes(morphemes: Iterable[Morpheme]) -> str:
+    return " + ".join(f"{shown(m.form)}/{m.tag}" for m in morphemes) or "-"
 
 
 def masked_text(alignment: Alignment, hidden: set[int], units: Sequence[Unit]) -> str:
@@ -141,5 +156,7 @@ def blanks_table(text: str, blanks: Sequence[Blank]) -> str:
         ]
         parts.append(columns(rows) if rows else "(no completion)")
         if blank.original is not None:
-            parts.append(f"{100 * blank.original.score:6.2f} %  {shown(blank.original.text)} (was there)")
+            parts.append(
+                f"{100 * blank.original.score:6.2f} %  {shown(blank.original.text)} (was there)"
+            )
     return "\n".join(parts)

@@ -79,7 +79,7 @@ def _analyses(batch: pa.RecordBatch) -> list[Analysis]:
         flat = flat if name == "tags" else flat.astype(np.int64)
         columns[name] = np.split(flat, column.offsets.to_numpy()[1:-1])
     return [
-        Analysis(text, **{name: values[row] for name, values in columns.items()})
+        Analysis(text, *(columns[name][row] for name in _SCHEMA.names[1:]))
         for row, text in enumerate(texts)
     ]
 

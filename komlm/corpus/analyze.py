@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,13 +13,15 @@ from komlm.corpus import read_documents
 from komlm.corpus.analysis_folder import write_part
 from komlm.corpus.engine import Advance, run_parts
 from komlm.corpus.source import Source
-from komlm.corpus.stage import Record, StageFolder
+from komlm.corpus.stage import Record, StageFolder, full_disk_explained
 from komlm.files import sha256_of
 from komlm.text.analysis import Analysis, Analyzer, analyzer_identity
 from komlm.text.normalize import check_surrogates
 from komlm.types import Document
 
 DOCUMENTS_IN_A_PART = 512
+CHARACTERS_IN_A_PART = 4_000_000
+"""A part ends here too, so that books need no more memory than letters do."""
 
 
 class Inventory(NamedTuple):
@@ -27,6 +29,7 @@ class Inventory(NamedTuple):
 
     documents: int
     characters: int
+    parts: int
     recipe: dict[str, Any]
 
 
@@ -36,14 +39,15 @@ class _Task:
     documents: list[Document]
     folder: Path
     dictionary: Path | None
+    dictionary_sha256: str
 
 
 def take_inventory(source: Source, dictionary: Path | None = None) -> Inventory:
-    """Read the corpus once before the hours of work, so that a bad line is found in the first minute.
+    """Read the corpus once before the hours of work, so that a bad line is found at once.
 
     Raises:
-        ValueError: a file that cannot be read, a lone surrogate, a file that is not the one that the
-            corpus' TOML names, or no document at all.
+        ValueError: a file that cannot be read, a lone surrogate, a file that is not the one that
+            the corpus' TOML names, or no text at all.
     """
     promised = dict(source.checksums)
     checksums = []
@@ -55,15 +59,19 @@ def take_inventory(source: Source, dictionary: Path | None = None) -> Inventory:
                 f"{promised[path.name]}"
             )
         checksums.append(checksum)
-    documents = characters = 0
-    for document in read_documents(source):
-        try:
-            check_surrogates(document.text)
-        except ValueError as error:
-            raise ValueError(f"{document.id}: {error}") from error
-        documents += 1
-        characters += len(document.text)
-    if not characters:
+    documents = characters = parts = 0
+    any_text = False
+    for part in _parts(read_documents(source)):
+        parts += 1
+        documents += len(part)
+        for document in part:
+            try:
+                check_surrogates(document.text)
+            except ValueError as error:
+                raise ValueError(f"{document.id}: {error}") from error
+            characters += len(document.text)
+            any_text = any_text or not _is_blank(document)
+    if not any_text:
         raise ValueError(f"{', '.join(map(str, source.files))}: no text in it")
     recipe = {
         "inputs": checksums,
@@ -71,8 +79,9 @@ def take_inventory(source: Source, dictionary: Path | None = None) -> Inventory:
         "documents": source.reading.documents,
         "analyzer": analyzer_identity(dictionary),
         "documents_in_a_part": DOCUMENTS_IN_A_PART,
+        "characters_in_a_part": CHARACTERS_IN_A_PART,
     }
-    return Inventory(documents, characters, recipe)
+    return Inventory(documents, characters, parts, recipe)
 
 
 def analyze(
@@ -94,51 +103,63 @@ def analyze(
 
     Raises:
         ValueError: as :func:`take_inventory`, or the folder holds something else.
+        OSError: the disk is full, or cannot be written to.
+
+    Example: ``analyze(find_source("mini"), Path("analysis"))["counts"]["documents"]``.
     """
     inventory = inventory or take_inventory(source, dictionary)
-    stage = StageFolder(folder, "analysis", inventory.recipe)
-    parts = -(-inventory.documents // DOCUMENTS_IN_A_PART)
-    tasks = _tasks(source, stage, dictionary, advance)
-    for record in run_parts(_analyze_part, tasks, workers, advance):
-        stage.finish_part(record)
-    return stage.finish(parts, {})
+    with full_disk_explained(folder):
+        stage = StageFolder(folder, "analysis", inventory.recipe)
+        tasks = _tasks(source, stage, dictionary, advance)
+        for record in run_parts(_analyze_part, tasks, workers, advance):
+            stage.finish_part(record)
+        return stage.finish(inventory.parts, {})
+
+
+def _parts(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    held: list[Document] = []
+    characters = 0
+    for document in documents:
+        held.append(document)
+        characters += len(document.text)
+        if len(held) >= DOCUMENTS_IN_A_PART or characters >= CHARACTERS_IN_A_PART:
+            yield held
+            held, characters = [], 0
+    if held:
+        yield held
+
+
+def _is_blank(document: Document) -> bool:
+    return not document.text or document.text.isspace()
 
 
 def _tasks(
     source: Source, stage: StageFolder, dictionary: Path | None, advance: Advance
 ) -> Iterator[_Task]:
-    held: list[Document] = []
-    number = 0
-
-    def task() -> _Task | None:
-        if number not in stage.records:
-            return _Task(number, held, stage.folder, dictionary)
-        advance(sum(len(document.text) for document in held))
-        return None
-
-    for document in read_documents(source):
-        held.append(document)
-        if len(held) == DOCUMENTS_IN_A_PART:
-            if (ready := task()) is not None:
-                yield ready
-            held, number = [], number + 1
-    if held and (ready := task()) is not None:
-        yield ready
+    sha256 = stage.recipe["analyzer"]["dictionary"]
+    for number, documents in enumerate(_parts(read_documents(source))):
+        if number in stage.records:
+            advance(sum(len(document.text) for document in documents))
+        else:
+            yield _Task(number, documents, stage.folder, dictionary, sha256)
 
 
 @lru_cache(maxsize=1)
-def _analyzer(dictionary: Path | None) -> Analyzer:
-    """One Kiwi a process."""
+def _analyzer(dictionary: Path | None, sha256: str) -> Analyzer:
+    """One Kiwi a process, until the dictionary's content (``sha256``) is another."""
     return Analyzer(dictionary)
 
 
+_COUNTS = ("documents", "dropped_empty", "characters", "eojeols", "morphemes", "sentences")
+
+
 def _analyze_part(task: _Task, advance: Advance) -> Record:
-    counts: Counter[str] = Counter()
-    analyzer = _analyzer(task.dictionary)
+    counts = Counter(dict.fromkeys(_COUNTS, 0))
+    analyzer = _analyzer(task.dictionary, task.dictionary_sha256)
 
     def analyses() -> Iterator[Analysis]:
         for document in task.documents:
-            if not document.text.strip():
+            if _is_blank(document):
                 counts["dropped_empty"] += 1
             else:
                 analysis = analyzer(document.text, forms=False)

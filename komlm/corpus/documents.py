@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,14 +35,14 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     try:
         if path.suffix.lower() == ".gz":
             with gzip.open(path, "rb") as unpacked:
-                yield unpacked  # type: ignore[misc]
+                yield unpacked
         elif path.suffix.lower() == ".zst":
             with pa.input_stream(str(path), compression="zstd") as stream:
                 yield io.BufferedReader(stream)  # type: ignore[arg-type]
         else:
             with path.open("rb") as file:
                 yield file
-    except (EOFError, gzip.BadGzipFile, OSError, pa.ArrowException) as error:
+    except (EOFError, zlib.error, OSError, pa.ArrowException) as error:
         if isinstance(error, FileNotFoundError | PermissionError):
             raise
         raise ValueError(f"{path}: cut short or damaged: {error}. Fetch the file again") from error
@@ -53,13 +54,17 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     Lines end at LF or CR LF and nowhere else: U+2028 and the like are white space inside a text.
 
     Raises:
-        ValueError: bytes that are not UTF-8; the message names line and byte.
+        ValueError: bytes that are not UTF-8 (the message names line and byte), or no line at all.
     """
+    number = 0
     with opened(path) as file:
         for number, raw in enumerate(file, 1):
+            line = decoded(raw, f"{path}, line {number}")
             if number == 1:
-                raw = raw.removeprefix(b"\xef\xbb\xbf")
-            yield number, decoded(raw, f"{path}, line {number}").rstrip("\r\n")
+                line = line.removeprefix("\ufeff")
+            yield number, line.removesuffix("\n").removesuffix("\r")
+    if not number:
+        raise ValueError(f"{path}: the file is empty")
 
 
 def decoded(raw: bytes, place: str) -> str:
@@ -68,6 +73,6 @@ def decoded(raw: bytes, place: str) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{place}: byte 0x{raw[error.start]:02x} at {error.start} is not UTF-8. Korean files "
-            "are often CP949: convert them with `iconv -f cp949 -t utf-8`"
+            f"{place}: byte 0x{raw[error.start]:02x} at byte {error.start} of the line is not "
+            "UTF-8. Korean files are often CP949: convert them with `iconv -f cp949 -t utf-8`"
         ) from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -24,13 +25,21 @@ class Advance(Protocol):
     def __call__(self, amount: int, /) -> None: ...
 
 
+class Stopped(Exception):
+    """In a worker process: another part failed, so nobody waits for this one any more."""
+
+
 _done_by_all: Any = None
 """In a worker process: the counter that all workers share."""
+_stop: Any = None
+"""In a worker process: not 0 when the work is to be left."""
 
 
-def _start_worker(done: Any) -> None:
-    global _done_by_all
-    _done_by_all = done
+def _start_worker(done: Any, stop: Any) -> None:
+    global _done_by_all, _stop
+    _done_by_all, _stop = done, stop
+    # Ctrl-C goes to all processes of a terminal; the parent tells the workers by `stop`.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # The workers are the parallelism; threads inside each would only fight over the cores.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     threading.Thread(target=_leave_with_parent, daemon=True).start()
@@ -45,6 +54,8 @@ def _leave_with_parent() -> None:
 
 
 def _add(amount: int) -> None:
+    if _stop.value:
+        raise Stopped
     with _done_by_all.get_lock():
         _done_by_all.value += amount
 
@@ -69,6 +80,7 @@ def run_parts(
     Raises:
         ValueError: ``workers`` below 1.
         ChildProcessError: a worker was killed; what was finished stays.
+        Whatever ``work`` raises; the other workers leave their parts at their next ``advance``.
     """
     if workers < 1:
         raise ValueError(f"--workers {workers}: wanted 1 or more")
@@ -79,9 +91,11 @@ def run_parts(
     # Spawned, not forked: a Kiwi that has worked once hangs in a forked child.
     context = multiprocessing.get_context("spawn")
     done = context.Value("q", 0)
+    # Read without the locks, which a worker that is killed may hold for ever.
+    counter, stop = done.get_obj(), context.Value("b", 0, lock=False)
     seen = 0
     waiting = iter(tasks)
-    with ProcessPoolExecutor(workers, context, _start_worker, (done,)) as pool:
+    with ProcessPoolExecutor(workers, context, _start_worker, (done, stop)) as pool:
         try:
             pending: set[Future[Result]] = {
                 pool.submit(_in_worker, work, task)
@@ -89,10 +103,11 @@ def run_parts(
             }
             while pending:
                 finished, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-                amount = done.value
+                amount = counter.value
                 advance(amount - seen)
                 seen = amount
-                for future in finished:
+                # The failed last, so that what the others finished is kept.
+                for future in sorted(finished, key=lambda one: one.exception() is not None):
                     yield future.result()
                 pending |= {
                     pool.submit(_in_worker, work, task)
@@ -104,4 +119,5 @@ def run_parts(
                 "kept: run the same command again, with fewer --workers if it happens again"
             ) from error
         finally:
+            stop.value = 1
             pool.shutdown(wait=False, cancel_futures=True)

@@ -12,7 +12,9 @@ from komlm.types import Document
 
 
 def read(path: Path, reading: Reading) -> Iterator[Document]:
-    """A document a line: the string under the key ``reading.column``. Blank lines are passed over.
+    """A document a line: the string under the key ``reading.column``.
+
+    Null is an empty text; blank lines are passed over.
 
     Raises:
         ValueError: a line that is no JSON object or has no such string; the message names the line
@@ -22,7 +24,9 @@ def read(path: Path, reading: Reading) -> Iterator[Document]:
     """
     for number, line in lines(path):
         if line.strip():
-            yield Document(text_of(line, reading.column, f"{path}, line {number}"), _id(path, number))
+            yield Document(
+                text_of(line, reading.column, f"{path}, line {number}"), _id(path, number)
+            )
 
 
 def _id(path: Path, number: int) -> str:
@@ -37,8 +41,12 @@ def text_of(line: str, column: str, place: str) -> str:
         raise ValueError(f"{place}: not JSON: {error}") from error
     if not isinstance(row, dict):
         raise ValueError(f'{place}: wanted a JSON object such as {{"{column}": "..."}}')
-    text = row.get(column)
-    if not isinstance(text, str):
-        keys = ", ".join(sorted(str(key) for key in row)) or "none"
+    if column not in row:
+        keys = ", ".join(sorted(row)) or "none"
         raise ValueError(f"{place}: no text under '{column}'. Keys there: {keys}")
+    text = row[column]
+    if text is None:
+        return ""
+    if not isinstance(text, str):
+        raise ValueError(f"{place}: '{column}' holds {json.dumps(text)[:60]}, wanted a string")
     return text

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
+from komlm.corpus.documents import COMPRESSIONS, opened
 from komlm.corpus.source import Reading
 from komlm.types import Document
 
@@ -21,24 +26,34 @@ def read(path: Path, reading: Reading) -> Iterator[Document]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path}: the file is empty")
     number = 0
-    try:
-        with pq.ParquetFile(path) as file:
-            _check_column(file.schema_arrow, reading.column, path)
-            for batch in file.iter_batches(batch_size=256, columns=[reading.column]):
-                for value in batch.column(0):
-                    yield Document(value.as_py() or "", f"{path.name}:{number}")
-                    number += 1
-    except (pa.ArrowException, OSError) as error:
-        if isinstance(error, FileNotFoundError | PermissionError):
-            raise
-        raise ValueError(
-            f"{path}: cut short or damaged after {number:,} rows: {error}. Fetch the file again"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}, row {number}: not UTF-8: {error}") from error
+    with _seekable(path) as plain:
+        try:
+            with pq.ParquetFile(plain) as file:
+                _check_column(file.schema_arrow, reading.column, path)
+                for batch in file.iter_batches(batch_size=256, columns=[reading.column]):
+                    for value in batch.column(0):
+                        yield Document(value.as_py() or "", f"{path.name}:{number}")
+                        number += 1
+        except (pa.ArrowException, OSError) as error:
+            raise ValueError(
+                f"{path}: cut short or damaged after {number:,} rows: {error}. Fetch the file again"
+            ) from error
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}, row {number}: not UTF-8: {error}") from error
+
+
+@contextmanager
+def _seekable(path: Path) -> Iterator[BinaryIO]:
+    """The bytes of the file; unpacked to a temporary file first if it is .gz or .zst."""
+    with opened(path) as file:
+        if path.suffix.lower() not in COMPRESSIONS:
+            yield file
+            return
+        with tempfile.TemporaryFile() as plain:
+            shutil.copyfileobj(file, plain, 2**20)
+            plain.seek(0)
+            yield plain
 
 
 def _check_column(schema: object, column: str, path: Path) -> None:
@@ -48,5 +63,7 @@ def _check_column(schema: object, column: str, path: Path) -> None:
     if column not in names:
         raise ValueError(f"{path}: no column '{column}'. Columns there: {', '.join(names)}")
     kind = schema.field(column).type  # type: ignore[attr-defined]
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise ValueError(f"{path}: column '{column}' holds {kind}, wanted strings")

@@ -15,8 +15,8 @@ import numpy as np
 
 from komlm.corpus.analysis_folder import AnalysisFolder, read_part
 from komlm.corpus.engine import Advance, run_parts
-from komlm.corpus.stage import Record, StageFolder
-from komlm.data.shards import write_shard
+from komlm.corpus.stage import Record, StageFolder, full_disk_explained
+from komlm.data.shards import id_type, write_shard
 from komlm.files import folder_written_whole, sha256_of
 from komlm.text.alignment import align_arrays
 from komlm.text.analysis import Analysis
@@ -24,6 +24,19 @@ from komlm.text.tokenizer import Pieces, Tokenizer
 from komlm.types import Flag
 
 SPLITS = ("train", "heldout")
+_TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "tokenizer.model",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+)
+"""What is copied of a tokenizer's folder, which may be a model's and hold its weights too."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,19 @@ class _Encoded(NamedTuple):
     """Pieces of each document."""
     straddles: int
 
+    def narrowed(self, vocabulary_size: int) -> _Encoded:
+        """With ids as narrow as on disk, for keeping."""
+        return self._replace(input_ids=self.input_ids.astype(id_type(vocabulary_size)))
+
+
+_NOTHING = _Encoded(
+    input_ids=np.zeros(0, np.int64),
+    starts=np.zeros(0, np.uint8),
+    tags=np.zeros(0, np.uint8),
+    lengths=np.zeros(0, np.int64),
+    straddles=0,
+)
+
 
 def prepare(
     analysis: Path,
@@ -67,25 +93,44 @@ def prepare(
     Raises:
         FileNotFoundError: no analysis or no tokenizer there.
         ValueError: a damaged analysis, or a folder that holds something else.
+        OSError: the disk is full, or cannot be written to.
 
     Example: ``prepare(Path("analysis"), Path("tok"), Path("shards"))["counts"]["straddles"]``.
     """
-    if not 0 <= heldout < 1:
-        raise ValueError(f"--heldout {heldout}: wanted a share from 0 up to 1")
+    check_heldout(heldout)
     source = AnalysisFolder(analysis)
     loaded = Tokenizer.load(tokenizer)
     recipe = {
         "analysis": source.manifest["identity"],
         "analysis_parts": [sha256 for _, sha256 in source.parts],
         "tokenizer": sha256_of(tokenizer / "tokenizer.json"),
+        "special_ids": loaded.special_ids,
         "heldout": heldout,
     }
+    with full_disk_explained(folder):
+        return _prepare(source, loaded, folder, workers, recipe, advance)
+
+
+def check_heldout(heldout: float) -> None:
+    """Raise a ValueError for a share of held-out documents that is none."""
+    if not 0 <= heldout < 1:
+        raise ValueError(f"--heldout {heldout}: wanted a share from 0 up to 1")
+
+
+def _prepare(
+    source: AnalysisFolder,
+    tokenizer: Tokenizer,
+    folder: Path,
+    workers: int,
+    recipe: dict[str, Any],
+    advance: Advance,
+) -> dict[str, Any]:
     stage = StageFolder(folder, "shards", recipe)
     for split in SPLITS:
         (folder / split).mkdir(exist_ok=True)
-    _copy_tokenizer(tokenizer, folder / "tokenizer")
+    _copy_tokenizer(tokenizer.folder, folder / "tokenizer")
     tasks = [
-        _Task(number, path, sha256, folder / "tokenizer", folder, heldout)
+        _Task(number, path, sha256, folder / "tokenizer", folder, recipe["heldout"])
         for number, (path, sha256) in enumerate(source.parts)
     ]
     for task in tasks:
@@ -96,18 +141,23 @@ def prepare(
         stage.finish_part(record)
     return stage.finish(
         len(tasks),
-        {"vocabulary_size": loaded.vocabulary_size, "special_ids": loaded.special_ids},
+        {"vocabulary_size": tokenizer.vocabulary_size, "special_ids": tokenizer.special_ids},
     )
 
 
 def _copy_tokenizer(tokenizer: Path, target: Path) -> None:
     """Training writes this copy into its checkpoints, wherever the original has gone by then."""
+    names = [name for name in _TOKENIZER_FILES if (tokenizer / name).is_file()]
     if target.is_dir():
-        if sha256_of(target / "tokenizer.json") == sha256_of(tokenizer / "tokenizer.json"):
+        if all(
+            (target / name).is_file() and sha256_of(target / name) == sha256_of(tokenizer / name)
+            for name in names
+        ):
             return
         shutil.rmtree(target)
     with folder_written_whole(target) as beside:
-        shutil.copytree(tokenizer, beside, dirs_exist_ok=True)
+        for name in names:
+            shutil.copyfile(tokenizer / name, beside / name)
 
 
 @lru_cache(maxsize=1)
@@ -115,14 +165,25 @@ def _tokenizer(folder: Path, checksum: str) -> Tokenizer:
     return Tokenizer.load(folder)
 
 
+_COUNTS = (
+    "documents",
+    "heldout_documents",
+    "dropped_without_pieces",
+    "eojeols",
+    "pieces",
+    "straddles",
+    "unknown",
+)
+
+
 def _prepare_part(task: _Task, advance: Advance) -> Record:
     tokenizer = _tokenizer(task.tokenizer, sha256_of(task.tokenizer / "tokenizer.json"))
-    counts: Counter[str] = Counter()
+    counts = Counter(dict.fromkeys(_COUNTS, 0))
     held: dict[str, list[_Encoded]] = {split: [] for split in SPLITS}
     for analyses in read_part(task.analysis, task.sha256):
         for split, chosen in _split(analyses, task.heldout).items():
             encoded = encode_documents(chosen, tokenizer)
-            held[split].append(encoded)
+            held[split].append(encoded.narrowed(tokenizer.vocabulary_size))
             counts["straddles"] += encoded.straddles
             counts["unknown"] += int((encoded.input_ids == tokenizer.special_ids["unk"]).sum())
             counts["dropped_without_pieces"] += int((encoded.lengths == 0).sum())
@@ -151,13 +212,14 @@ def _split(analyses: Sequence[Analysis], heldout: float) -> dict[str, list[Analy
 
 
 def _write(path: Path, batches: list[_Encoded], vocabulary_size: int) -> tuple[int, int]:
-    columns = [
+    batches = batches or [_NOTHING]
+    input_ids, starts, tags, lengths = (
         np.concatenate([getattr(batch, name) for batch in batches])
         for name in ("input_ids", "starts", "tags", "lengths")
-    ]
-    lengths = columns[3][columns[3] > 0]
+    )
+    lengths = lengths[lengths > 0]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    write_shard(path, *columns[:3], offsets, vocabulary_size)
+    write_shard(path, input_ids, starts, tags, offsets, vocabulary_size)
     return len(lengths), int(offsets[-1])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,23 +64,35 @@ def find_source(corpus: str | Sequence[str], reading: Reading | None = None) -> 
         ValueError: a file of a kind that has no reader, or a broken TOML.
     """
     names = [corpus] if isinstance(corpus, str) else list(corpus)
-    if len(names) == 1 and names[0] in known_corpora() and not Path(names[0]).is_file():
-        return _from_toml(corpora_folder() / f"{names[0]}.toml")
-    if len(names) == 1 and names[0].endswith(".toml"):
-        return _from_toml(Path(names[0]))
+    tomls = {name: corpora_folder() / f"{name}.toml" for name in known_corpora()}
+    tomls |= {name: Path(name) for name in names if name.endswith(".toml")}
+    told = [name for name in names if name in tomls]
+    if told:
+        if len(names) > 1:
+            raise ValueError(f"{told[0]} is a whole corpus by itself: give it alone")
+        source = _from_toml(tomls[told[0]])
+        if reading not in (None, Reading(), source.reading):
+            raise ValueError(
+                f"{tomls[told[0]]} says itself how it is read ({source.reading}): leave out "
+                "--column and --documents"
+            )
+        return source
     files = [path for name in names for path in _matching(name)]
     return _checked(Source(tuple(files), reading or Reading()))
 
 
-def _matching(name: str) -> list[Path]:
-    path = Path(name)
+def _matching(name: str, folder: Path = Path()) -> list[Path]:
+    """The files that a path or glob means, seen from ``folder``."""
+    path = folder / name
     if path.is_file():
         return [path]
     if path.is_dir():
         raise ValueError(f"{name} is a folder: say which files, such as '{name}/*.txt'")
-    found = sorted(Path(match) for match in glob.glob(name, recursive=True))
-    files = [path for path in found if path.is_file()]
+    matches = glob.glob(name, root_dir=folder, recursive=True)
+    files = [path for path in sorted(folder / match for match in matches) if path.is_file()]
     if not files:
+        if folder != Path():
+            raise FileNotFoundError(f"no file matches {name!r} in {folder}")
         hint = unknown("corpus", name, known_corpora())
         raise FileNotFoundError(f"no file matches {name!r}, and it names no corpus: {hint}")
     return files
@@ -97,14 +109,29 @@ def _from_toml(path: Path) -> Source:
         if key not in _KEYS:
             raise ValueError(f"{path}: {unknown('key', key, _KEYS)}")
     patterns = values.get("files")
-    if not isinstance(patterns, list) or not all(isinstance(p, str) for p in patterns):
-        raise ValueError(f'{path}: wanted files = ["name.jsonl", ...], seen from the TOML\'s folder')
-    files = [file for pattern in patterns for file in _matching(str(path.parent / pattern))]
-    reading = Reading(
-        column=values.get("column", "text"), documents=values.get("documents", "line")
-    )
-    checksums = tuple(sorted(values.get("sha256", {}).items()))
-    return _checked(Source(tuple(files), reading, checksums))
+    if not isinstance(patterns, list) or not patterns or not _are_strings(patterns):
+        raise ValueError(
+            f'{path}: wanted files = ["name.jsonl", ...], seen from the TOML\'s folder'
+        )
+    told = {key: values[key] for key in ("column", "documents") if key in values}
+    checksums = values.get("sha256", {})
+    if not _are_strings(told.values()):
+        raise ValueError(f'{path}: wanted strings, such as column = "text"; got {told}')
+    if not isinstance(checksums, dict) or not _are_strings(checksums.values()):
+        raise ValueError(f'{path}: wanted a table [sha256] with lines "name.jsonl" = "..."')
+    files = [file for pattern in patterns for file in _matching(pattern, path.parent)]
+    for name in checksums:
+        if name not in {file.name for file in files}:
+            raise ValueError(f"{path}: sha256 of a file that is not in files: {name}")
+    try:
+        reading = Reading(**told)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    return _checked(Source(tuple(files), reading, tuple(sorted(checksums.items()))))
+
+
+def _are_strings(values: Iterable[object]) -> bool:
+    return all(isinstance(value, str) for value in values)
 
 
 def _checked(source: Source) -> Source:

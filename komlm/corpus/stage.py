@@ -1,17 +1,20 @@
 """A stage's folder on disk: numbered parts, written whole, and a manifest when all are there.
 
-While a stage works, each finished part has a record beside it (``part-00000.json``) that tells its
-checksum and counts; a killed run goes on with the parts that have none. When all are there, the
-records become ``manifest.json``. Nothing on disk tells a time, a host or a path, so that equal input
-gives equal bytes.
+While a stage works, each finished part has a record beside it (``part-00000.json``) that tells
+its checksum and counts; a killed run goes on with the parts that have none. When all are there,
+the records become ``manifest.json``. Nothing on disk tells a time, a host or a path, so that equal
+input gives equal bytes.
 """
 
 from __future__ import annotations
 
+import errno
+import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,11 +23,16 @@ from komlm.files import UNFINISHED, read_json, sha256_of, sha256_of_json, write_
 
 MANIFEST = "manifest.json"
 PLAN = "plan.json"
+_CONTENT = {
+    "analysis": r"manifest\.json|plan\.json|part-\d+\.(json|arrow)",
+    "shards": r"manifest\.json|plan\.json|part-\d+\.json|train|heldout|tokenizer",
+}
+"""Names in a folder of each kind."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """What a finished part is: checksum and counts of each of its files, and counts of the whole."""
+    """What a finished part is: checksum and counts of each of its files, and counts of it all."""
 
     number: int
     files: dict[str, dict[str, Any]]
@@ -59,31 +67,25 @@ class StageFolder:
         self.recipe = dict(recipe)
         self.identity = sha256_of_json({"kind": kind, **self.recipe})
         self.records: dict[int, Record] = {}
-        folder.mkdir(parents=True, exist_ok=True)
         self._refuse_other_content()
+        folder.mkdir(parents=True, exist_ok=True)
         if not (folder / MANIFEST).exists():
-            write_json(folder / PLAN, {"kind": kind, "identity": self.identity})
+            write_json(
+                folder / PLAN,
+                {"kind": kind, "identity": self.identity, "recipe": self.recipe},
+            )
         for leftover in folder.rglob(f"*{UNFINISHED}"):
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
         self._find_finished()
 
     def _refuse_other_content(self) -> None:
-        held = [path for path in self.folder.iterdir() if not path.name.endswith(UNFINISHED)]
-        if not held:
-            return
-        known = next(
-            (path for name in (MANIFEST, PLAN) if (path := self.folder / name).exists()), None
-        )
-        if known is None:
-            raise ValueError(f"{self.folder} holds other files: choose another -o")
-        there = _read_if_whole(known)
+        there = content_of(self.folder, self.kind)
         if there is None:
-            # Damaged: what it said is made anew from the parts that fit.
-            known.unlink()
-            return
-        if there.get("kind") != self.kind:
-            raise ValueError(f"{self.folder} holds {there.get('kind')}: choose another -o")
-        if there.get("identity") != self.identity:
+            for name in (MANIFEST, PLAN):
+                if (self.folder / name).exists():
+                    print(f"{self.folder / name}: damaged, making it again", file=sys.stderr)
+                    (self.folder / name).unlink()
+        elif there.get("identity") != self.identity:
             different = _different(there.get("recipe", {}), self.recipe)
             raise ValueError(
                 f"{self.folder} was made from something else{different}: choose another -o, or "
@@ -168,8 +170,60 @@ def _read_if_whole(path: Path) -> dict[str, Any] | None:
 
 
 def _different(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
-    names = sorted(key for key in here if there and there.get(key) != here[key])
+    names = []
+    for key in sorted(here if there else ()):
+        old, new = there.get(key), here[key]
+        if isinstance(old, dict) and isinstance(new, dict):
+            names += [f"{key}.{name}" for name in sorted(new) if old.get(name) != new[name]]
+        elif old != new:
+            names.append(key)
     return f" (other {', '.join(names)})" if names else ""
+
+
+def content_of(folder: Path, kind: str) -> dict[str, Any] | None:
+    """What the folder says of itself; None if it is empty, or if it is one whose manifest or plan
+    was damaged, so that all of it is to be made again.
+
+    Raises:
+        ValueError: the folder holds something else than ``kind``.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file: choose another -o")
+    held = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    held = {name for name in held if not name.endswith(UNFINISHED)}
+    if not held:
+        return None
+    known = next((name for name in (MANIFEST, PLAN) if name in held), "")
+    there = _read_if_whole(folder / known) if known else None
+    if there is not None:
+        if there.get("kind") != kind:
+            raise ValueError(f"{folder} holds {there.get('kind')}: choose another -o")
+        return there
+    foreign = sorted(name for name in held if not re.fullmatch(_CONTENT[kind], name))
+    if foreign or not known:
+        example = (foreign or sorted(held))[0]
+        raise ValueError(f"{folder} holds other files, such as {example}: choose another -o")
+    if not any(folder.rglob("part-*")):
+        # Many programs have a manifest.json.
+        raise ValueError(
+            f"{folder / known} is damaged or not komlm's: choose another -o, or delete it first"
+        )
+    return None
+
+
+@contextmanager
+def full_disk_explained(folder: Path) -> Iterator[None]:
+    """Say what to do where the disk under ``folder`` is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise OSError(
+            error.errno,
+            f"the disk under {folder} is full. What is finished is kept: make room and run the "
+            f"same command again ({error.strerror or error})",
+        ) from error
 
 
 def open_manifest(folder: Path, kind: str, make: str) -> dict[str, Any]:

@@ -10,20 +10,19 @@ it. Lengths are taken to be equally likely, so that these probabilities are comp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+import unicodedata
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from komlm.checkpoints import find_model
-from komlm.text.alignment import Alignment
+from komlm.inference.completion import BEAM, Around, Completer
+from komlm.inference.loading import load_model
+from komlm.text.alignment import Aligner
 from komlm.text.analysis import Analyzer, Morpheme
-from komlm.text.tokenizer import Tokenizer
-
-BEAM = 24
-"""Beginnings of a completion that are followed up."""
+from komlm.text.tokenizer import WORD_START, Tokenizer
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Candidate:
     """Joint probability of its pieces, given their number."""
     ids: tuple[int, ...]
     morphemes: tuple[Morpheme, ...] = ()
-    """What Kiwi finds in it, in the sentence with the blank filled."""
+    """What Kiwi finds in it, in the sentence with the blank filled (and in whose code points)."""
 
 
 @dataclass(frozen=True)
@@ -66,45 +65,47 @@ class _Gap:
 class FillMask:
     """A model with its tokenizer and Kiwi.
 
+    Args:
+        model: a masked language model of transformers.
+
+    Raises:
+        ValueError: model and tokenizer of unlike sizes; the message names both.
+
     Example: ``FillMask.load(Path("runs/mini")).fill("대한민국의 수도는 [MASK]이다.")[0].candidates[0]``
     -> ``Candidate("서울", ...)``.
     """
 
     def __init__(self, model: Any, tokenizer: Tokenizer, analyzer: Analyzer) -> None:
         tokenizer.check_fits(model.get_input_embeddings().num_embeddings)
-        self.model = model.eval()
         self.tokenizer = tokenizer
-        self.analyzer = analyzer
-        self._positions: int = model.config.max_position_embeddings
-        words = torch.from_numpy(tokenizer.word_initial.copy())
-        usable = torch.ones_like(words)
-        usable[list(tokenizer.special_ids.values())] = False
-        self._first = words & usable
-        self._later = torch.from_numpy(tokenizer.word_continuing.copy()) & usable
+        self.aligner = Aligner(tokenizer, analyzer)
+        self._completer = Completer(model.eval(), tokenizer)
+        self._mask_id = tokenizer.special_ids["mask"]
+        words = self._completer.first.nonzero().flatten().tolist()
+        # Decoded in front of a completion that begins no eojeol, and cut off again: some decoders
+        # treat the first piece of a text in a way of its own.
+        self._anchor = next((i for i in words if tokenizer.pieces[i].lstrip("▁Ġ").isalnum()), None)
 
     @classmethod
-    def load(cls, folder: Path, dictionary: Path | None = None) -> FillMask:
+    def load(
+        cls, folder: Path, dictionary: Path | None = None, say: Callable[[str], None] | None = None
+    ) -> FillMask:
         """Load a run folder (its last whole checkpoint), a ``step-N``, or a Hugging Face folder.
 
         Weights are read from safetensors only, and no code from the folder is run.
+
+        Args:
+            folder: where the model is.
+            dictionary: a user dictionary for Kiwi.
+            say: told of each damaged checkpoint that is skipped; stderr without it.
 
         Raises:
             FileNotFoundError: no model there.
             ValueError: a damaged checkpoint, or model and tokenizer of unlike sizes.
         """
-        import transformers
-
-        model_folder = find_model(folder)
-        # transformers' own warnings tell of heads that a checkpoint lacks; errors are raised anyway.
-        transformers.logging.set_verbosity_error()
-        transformers.utils.logging.disable_progress_bar()
-        try:
-            model = transformers.AutoModelForMaskedLM.from_pretrained(
-                model_folder, use_safetensors=True, local_files_only=True, trust_remote_code=False
-            )
-        except (OSError, RuntimeError) as error:
-            raise ValueError(f"{model_folder}: no masked language model to load: {error}") from error
-        return cls(model, Tokenizer.load(model_folder), Analyzer(dictionary))
+        model_folder = find_model(folder, say or (lambda message: print(message, file=sys.stderr)))
+        tokenizer = Tokenizer.load(model_folder)
+        return cls(load_model(model_folder), tokenizer, Analyzer(dictionary))
 
     def fill(self, text: str, top_k: int = 5, max_pieces: int = 3) -> list[Blank]:
         """Complete each [MASK] in a text; while one is filled, the others stay one mask each.
@@ -112,21 +113,28 @@ class FillMask:
         Raises:
             ValueError: no [MASK] in the text, or more pieces than the model has positions.
         """
-        mask = self.tokenizer.pieces[self.tokenizer.special_ids["mask"]]
+        mask = self.tokenizer.pieces[self._mask_id]
         if mask not in text:
-            raise ValueError(f"no {mask} in {text!r}: put one where a word is to be filled in")
+            raise ValueError(f"no {mask} in {_short(text)}: put one where a word is to be filled in")
         ids = self.tokenizer.encode_with_masks(text)
-        spots = [at for at, number in enumerate(ids) if number == self.tokenizer.special_ids["mask"]]
-        gaps = []
-        start = -1
-        for at in spots:
-            start = text.index(mask, start + 1)
-            begins_word = start == 0 or text[start - 1].isspace()
-            gaps.append(_Gap(at, 1, begins_word, start, start + len(mask)))
+        gaps, start = [], -1
+        for at in (at for at, number in enumerate(ids) if number == self._mask_id):
+            start = text.find(mask, start + 1)
+            end = start + len(mask)
+            gaps.append(_Gap(at, 1, _begins_word(text, start), start, end))
+        if len(gaps) != text.count(mask):
+            raise ValueError(
+                f"the tokenizer reads {len(gaps)} masks in {_short(text)}, which has "
+                f"{text.count(mask)} times {mask}: it may cut long texts short"
+            )
         return self._fill_gaps(text, ids, gaps, top_k, max_pieces)
 
     def fill_hidden(
-        self, text: str, hide: Sequence[str], unit: str = "morpheme", top_k: int = 5,
+        self,
+        text: str,
+        hide: Sequence[str],
+        unit: str = "morpheme",
+        top_k: int = 5,
         max_pieces: int = 3,
     ) -> list[Blank]:
         """Hide the units that hold each of ``hide`` and complete them.
@@ -140,28 +148,27 @@ class FillMask:
 
         Example: ``fill_hidden("나는 어제 학교에 갔다.", ["학교"], "eojeol")`` hides 학교에.
         """
-        alignment = Alignment(self.analyzer(text), self.tokenizer.encode(text), self.tokenizer.pieces)
+        alignment = self.aligner(text)
         units = alignment.units(unit)
         chosen = set()
         for stretch in hide:
             start = text.find(stretch)
             if start < 0 or not stretch:
-                raise ValueError(f"{stretch!r} is not in {text!r}: nothing to hide")
+                raise ValueError(f"{_short(stretch)} is not in {_short(text)}: nothing to hide")
             end = start + len(stretch)
-            chosen |= {n for n, u in enumerate(units) if u.start < end and u.end > start}
+            met = {n for n, u in enumerate(units) if u.start < end and u.end > start}
+            if not met:
+                raise ValueError(f"no piece holds {_short(stretch)}: nothing to hide")
+            chosen |= met
         ids = alignment.encoded.ids.tolist()
-        gaps = [
-            _Gap(
-                units[n].pieces[0],
-                len(units[n].pieces),
-                bool(self._first[ids[units[n].pieces[0]]]),
-                units[n].start,
-                units[n].end,
-            )
-            for n in sorted(chosen)
-        ]
+        gaps = []
+        for n in sorted(chosen):
+            first, start = units[n].pieces[0], units[n].start
+            # Some tokenizers begin a word where no space stands, at a zero-width one for example.
+            begins = _begins_word(text, start) or bool(self._completer.first[ids[first]])
+            gaps.append(_Gap(first, len(units[n].pieces), begins, start, units[n].end))
         if not gaps:
-            raise ValueError(f"{list(hide)} meets no piece of {text!r}: nothing to hide")
+            raise ValueError("nothing to hide: name a stretch of the text")
         return self._fill_gaps(text, ids, gaps, top_k, max_pieces, originals=True)
 
     def _fill_gaps(
@@ -178,86 +185,49 @@ class FillMask:
         masked = list(ids)
         for gap in gaps:
             masked[gap.at : gap.at + gap.width] = [self._mask_id] * gap.width
-        found = []
+        found: list[tuple[list[Candidate], Candidate | None]] = []
         for gap in gaps:
-            left, right = masked[: gap.at], masked[gap.at + gap.width :]
+            around = Around(masked[: gap.at], masked[gap.at + gap.width :])
+            longest = min(max_pieces, self._completer.room(around))
             original = None
             if originals:
                 given = tuple(ids[gap.at : gap.at + gap.width])
-                score = self._score(left, right, given)
+                score = self._completer.score(around, given)
                 original = Candidate(text[gap.start : gap.end], score, given)
-            found.append((self._complete(left, right, gap, top_k, max_pieces), original))
+            found.append((self._complete(around, gap, top_k, longest), original))
         best = [candidates[0].text if candidates else "" for candidates, _ in found]
         return [
             Blank(
                 gap.start,
                 gap.end,
                 tuple(self._with_morphemes(text, gaps, best, number, c) for c in candidates),
-                original,
+                original and self._with_morphemes(text, gaps, best, number, original),
             )
             for number, (gap, (candidates, original)) in enumerate(zip(gaps, found, strict=True))
         ]
 
-    @property
-    def _mask_id(self) -> int:
-        return self.tokenizer.special_ids["mask"]
-
-    def _complete(
-        self, left: list[int], right: list[int], gap: _Gap, top_k: int, max_pieces: int
-    ) -> list[Candidate]:
+    def _complete(self, around: Around, gap: _Gap, top_k: int, longest: int) -> list[Candidate]:
         best: dict[str, Candidate] = {}
-        for pieces in range(1, max_pieces + 1):
-            for ids, score in self._beam(left, right, pieces, gap.begins_word):
-                candidate = Candidate(self.tokenizer.surface(ids), score, ids)
+        for pieces in range(1, longest + 1):
+            beam = max(BEAM, 2 * top_k)
+            for ids, score in self._completer.best(around, pieces, gap.begins_word, beam):
+                text = self._surface(ids, gap.begins_word)
                 # The same text cut in another way: the likelier way stands for it.
-                known = best.get(candidate.text)
-                if candidate.text and (known is None or known.score < score):
-                    best[candidate.text] = candidate
+                known = best.get(text)
+                if text and (known is None or known.score < score):
+                    best[text] = Candidate(text, score, ids)
         ranked = sorted(best.values(), key=lambda candidate: (-candidate.score, candidate.ids))
         return ranked[:top_k]
 
-    def _beam(
-        self, left: list[int], right: list[int], pieces: int, begins_word: bool
-    ) -> list[tuple[tuple[int, ...], float]]:
-        """The likeliest runs of ``pieces`` pieces and their joint probabilities."""
-        beams: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
-        for step in range(pieces):
-            allowed = self._first if begins_word and step == 0 else self._later
-            logs = self._log_probabilities(left, right, [ids for ids, _ in beams], pieces)
-            logs = logs.masked_fill(~allowed, -torch.inf)
-            logs += torch.tensor([score for _, score in beams]).unsqueeze(1)
-            top = logs.flatten().topk(min(BEAM, int(allowed.sum())))
-            beams = [
-                ((*beams[flat // logs.shape[1]][0], flat % logs.shape[1]), score)
-                for score, flat in zip(top.values.tolist(), top.indices.tolist(), strict=True)
-            ]
-        return [(ids, float(torch.tensor(score).exp())) for ids, score in beams]
-
-    def _score(self, left: list[int], right: list[int], ids: tuple[int, ...]) -> float:
-        """Joint probability of given pieces."""
-        total = 0.0
-        for step, number in enumerate(ids):
-            logs = self._log_probabilities(left, right, [ids[:step]], len(ids))
-            total += float(logs[0, number])
-        return float(torch.tensor(total).exp())
-
-    @torch.inference_mode()
-    def _log_probabilities(
-        self, left: list[int], right: list[int], begun: list[tuple[int, ...]], pieces: int
-    ) -> torch.Tensor:
-        """Of the next piece of a blank of ``pieces`` pieces. *Shape:* (begun, vocabulary)"""
-        cls, sep = self.tokenizer.special_ids["cls"], self.tokenizer.special_ids["sep"]
-        rows = [
-            [cls, *left, *ids, *[self._mask_id] * (pieces - len(ids)), *right, sep] for ids in begun
-        ]
-        if len(rows[0]) > self._positions:
-            raise ValueError(
-                f"the text has {len(rows[0]):,} pieces and the model reads {self._positions:,} at "
-                "most: shorten it"
-            )
-        logits = self.model(input_ids=torch.tensor(rows)).logits
-        at = 1 + len(left) + len(begun[0])
-        return logits[:, at, : self.tokenizer.vocabulary_size].float().log_softmax(-1)
+    def _surface(self, ids: tuple[int, ...], begins_word: bool) -> str:
+        """The text of pieces that stand within an eojeol; empty for a part of a character."""
+        if begins_word or self._anchor is None:
+            text = self.tokenizer.surface(ids)
+        else:
+            text = self.tokenizer.surface((self._anchor, *ids))
+            text = text.removeprefix(self.tokenizer.surface((self._anchor,)))
+        # A decoder may put spaces around punctuation; a completion has none.
+        return "" if "\ufffd" in text else "".join(text.split())
 
     def _with_morphemes(
         self, text: str, gaps: list[_Gap], best: list[str], number: int, candidate: Candidate
@@ -269,8 +239,21 @@ class FillMask:
             if n == number:
                 start = sum(map(len, parts))
             parts.append(candidate.text if n == number else best[n])
-            done = gap.end
-        analysis = self.analyzer("".join([*parts, text[done:]]))
+            done = max(done, gap.end)
+        analysis = self.aligner.analyzer("".join([*parts, text[done:]]))
         end = start + len(candidate.text)
         inside = tuple(m for m in analysis.morphemes if m.start < end and m.end > start)
         return Candidate(candidate.text, candidate.score, candidate.ids, inside)
+
+
+def _begins_word(text: str, start: int) -> bool:
+    """Does an eojeol begin at ``text[start]``? Characters that are not written do not count."""
+    while start and unicodedata.category(text[start - 1]) in ("Cc", "Cf"):
+        if text[start - 1].isspace():
+            return True
+        start -= 1
+    return not start or text[start - 1].isspace() or text[start - 1] == WORD_START
+
+
+def _short(text: str) -> str:
+    return repr(text) if len(text) <= 60 else repr(text[:60]) + "..."

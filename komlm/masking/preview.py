@@ -11,6 +11,7 @@ import torch
 from komlm.data.rows import Rows
 from komlm.masking import STRATEGIES, Selection, begins, replace
 from komlm.names import pick
+from komlm.types import Flag
 
 
 @dataclass(frozen=True)
@@ -33,32 +34,32 @@ def hide(
     ids: np.ndarray,
     starts: np.ndarray,
     tags: np.ndarray,
+    *,
     unit: str,
-    ratio: float,
-    seed: int,
-    number: int,
-    by: str,
+    selection: Selection,
+    by: str = "unit",
+    number: int = 0,
     special_ids: Mapping[str, int],
     vocabulary_size: int,
 ) -> Hidden:
-    """Hide units of one text, as row ``number`` of epoch 0.
+    """Hide units of one text as training would in a row of this text alone.
 
     Args:
         ids, starts, tags: of the text's pieces. *Shape:* (pieces,)
         unit: a name in STRATEGIES.
+        selection: ratio, weights, seed and epoch.
         by: 80/10/10 is drawn by ``"unit"`` or by ``"piece"``.
+        number: of the row; another row has other draws.
 
     Raises:
-        ValueError: an unknown unit or ``by``, or a ratio that is no share.
+        ValueError: an unknown unit or ``by``.
     """
-    selection = Selection(ratio=ratio, weights={}, seed=seed, epoch=0)
     select = pick("unit", unit, STRATEGIES)
-    if not len(ids):
-        return Hidden([], [], [])
+    # [CLS] and [SEP] as in training: the draws go by the numbers of units and places in a row.
     rows = Rows(
-        input_ids=torch.from_numpy(ids.astype(np.int64))[None],
-        starts=torch.from_numpy(starts.copy())[None],
-        tags=torch.from_numpy(tags.copy())[None],
+        input_ids=_between(special_ids["cls"], ids, special_ids["sep"]).long(),
+        starts=_between(int(Flag.SPECIAL), starts, int(Flag.SPECIAL)),
+        tags=_between(0, tags, 0),
         numbers=torch.tensor([number]),
         pad_id=special_ids["pad"],
     )
@@ -75,4 +76,13 @@ def hide(
         by,
     )
     labels = torch.where(hidden, rows.input_ids, -100)
-    return Hidden(hidden[0].nonzero().flatten().tolist(), corrupted[0].tolist(), labels[0].tolist())
+    return Hidden(
+        hidden=hidden[0, 1:-1].nonzero().flatten().tolist(),
+        input_ids=corrupted[0, 1:-1].tolist(),
+        labels=labels[0, 1:-1].tolist(),
+    )
+
+
+def _between(first: int, values: np.ndarray, last: int) -> torch.Tensor:
+    """One row of the values and one more at each end. *Shape:* (1, values + 2)"""
+    return torch.from_numpy(np.concatenate([[first], values, [last]]).astype(values.dtype))[None]

@@ -115,7 +115,7 @@ class MaskedLanguageModel:
         total = functional.cross_entropy(
             logits_NV.float(), labels_N, ignore_index=IGNORED, reduction="sum"
         )
-        return {"mlm": Term(total, self.counts(batch)["mlm"])}
+        return {"mlm": Term(total, (labels_N != IGNORED).sum())}
 
     def _selection(self, epochs: int | Tensor) -> Selection:
         masking = self.config.masking

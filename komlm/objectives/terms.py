@@ -16,12 +16,12 @@ class Term:
 
     Attributes:
         total: the sum of the loss over what is counted, in nat. *Shape:* ``()``.
-        count: how many were summed.
+        count: how many were summed; a tensor where asking would make a GPU wait.
         weight: factor of this term in the loss.
 
     Example: two pieces with 3.0 and 5.0 nat -> ``Term(tensor(8.0), 2)``.
     """
 
     total: Tensor
-    count: int
+    count: int | Tensor
     weight: float = 1.0

@@ -91,7 +91,11 @@ class Analysis:
         return [
             Morpheme(form, TAGS[tag], start, end)
             for form, tag, start, end in zip(
-                self.forms, self.tags.tolist(), self.starts.tolist(), self.ends.tolist(), strict=True
+                self.forms,
+                self.tags.tolist(),
+                self.starts.tolist(),
+                self.ends.tolist(),
+                strict=True,
             )
         ]
 
@@ -159,8 +163,10 @@ class Analyzer:
         # the shorter one, which leaves the units as they are and the arrays in order.
         end_array = np.maximum.accumulate(np.array(ends, dtype=np.int64))
         sentence_array = np.array(sentences, dtype=np.int64)
-        if normal.starts is not None:
-            start_array, end_array = _to_original(start_array, end_array, normal.starts, normal.ends)
+        if normal.starts is not None and normal.ends is not None:
+            start_array, end_array = _to_original(
+                start_array, end_array, normal.starts, normal.ends
+            )
             sentence_array = normal.starts[sentence_array] if sentences else sentence_array
         return Analysis(
             text=text,

@@ -14,7 +14,7 @@ import json
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, MutableSequence, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -38,8 +38,13 @@ _EXTENDERS = (
     r"[\p{M}\p{Cn}\n\x{0E33}\x{0EB3}\x{200C}\x{200D}\x{FF9E}\x{FF9F}"
     r"\x{1F3FB}-\x{1F3FF}\x{E0020}-\x{E007F}]"
 )
-# What joins the character before it in one grapheme. `Precompiled` looks a short grapheme up as a
-# whole and, when its first character is in the map, drops the rest of it.
+# What joins the character before it in one grapheme; \p{Cn} since tokenizers' table of graphemes is
+# newer than its regex engine's. `Precompiled` looks a short grapheme up as a whole and, when its
+# first character is in the map, drops the rest of it.
+
+_SHORT = 16
+_REMEMBERED = 1 << 14
+# Texts repeat their short clusters ("…", a line end, a syllable in NFD): that many are kept.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,13 +105,14 @@ def nfc(text: str) -> Normalized:
 
     Raises ValueError for a lone surrogate.
 
-    Example: ``nfc("\\u1112\\u1161\\u11ab 번")`` has the text ``"한 번"`` and the starts ``[0, 3, 4]``.
+    Example: ``nfc("\\u1112\\u1161\\u11ab 번")`` has the text ``"한 번"`` and
+    the starts ``[0, 3, 4]``.
     """
     if _NFC_SPECIAL.search(text) is None:
         return Normalized(text)
     check_surrogates(text)
-    edited = _edit(text, _NFC_SPECIAL, _opens, _compose_cluster)
-    return Normalized(edited.text, edited.starts, edited.ends)
+    draft = _edit(text, _NFC_SPECIAL, _opens, _look_up_composed)
+    return Normalized(draft.text, draft.starts, draft.ends)
 
 
 class Normalizer:
@@ -127,8 +133,8 @@ class Normalizer:
         self._charsmap = charsmap
         self._map = table
         self._special = _special(lambda char: table[char] == char and char != "\0")
-        # Texts repeat their clusters ("…", a line end); long ones do not repeat and are not kept.
-        self._remembered = functools.lru_cache(maxsize=1 << 14)(self._rewrite)
+        self._stands_alone = functools.lru_cache(maxsize=_REMEMBERED)(self._is_independent)
+        self._rewrite_short = functools.lru_cache(maxsize=_REMEMBERED)(self._rewrite)
 
     @classmethod
     def default(cls, *, collapse: bool = True) -> Normalizer:
@@ -158,7 +164,7 @@ class Normalizer:
         """The precompiled character map; compiled by SentencePiece when the default is asked."""
         if self._charsmap is None:
             # Imported here since only an export needs SentencePiece, never an encoding.
-            from komlm.text.vocabulary import compile_charsmap
+            from komlm.text.sentencepiece_model import compile_charsmap
 
             self._charsmap = compile_charsmap(self._map)
         return self._charsmap
@@ -175,16 +181,16 @@ class Normalizer:
 
     def __call__(self, text: str) -> Normalized:
         """Normalise a text; a lone surrogate is a ValueError that names its offset."""
-        edited = _Edited(text, None, None, (), ())
+        draft = _Draft(text)
         if self._special.search(text) is not None:
             check_surrogates(text)
-            edited = _edit(text, self._special, self._stands_alone, self._look_up)
-        out, starts, ends = edited.text, edited.starts, edited.ends
-        if edited.lost and starts is not None and ends is not None:
-            _give_away(out, starts, ends, edited.lost)
+            draft = _edit(text, self._special, self._stands_alone, self._look_up)
+        out, starts, ends, lost, unwritten = draft
+        if starts is not None and ends is not None and lost:
+            _give_away(out, starts, ends, lost)
         if self.collapse and ("  " in out or out[:1] == " " or out[-1:] == " "):
-            if edited.unwritten and starts is not None and ends is not None:
-                _prefer_white_space(out, starts, ends, edited.unwritten)
+            if starts is not None and ends is not None and unwritten:
+                _prefer_white_space(out, starts, ends, unwritten)
             out, starts, ends = _collapse(out, starts, ends)
         return Normalized(out, starts, ends)
 
@@ -193,17 +199,17 @@ class Normalizer:
             return _restored, (self._charsmap, self.collapse)
         return _restored, (None, self.collapse)
 
-    def _stands_alone(self, char: str) -> bool:
+    def _is_independent(self, char: str) -> bool:
         """Whether nothing before ``char`` can have a part in what becomes of it."""
         if char == "\0" or not _opens(char):
             return False
         first = self._map[_NFC.normalize_str(char)[0]][:1]
         return first != "" and _opens(first)
 
-    def _look_up(self, cluster: str) -> _Edited:
-        return self._remembered(cluster) if len(cluster) <= 16 else self._rewrite(cluster)
+    def _look_up(self, cluster: str) -> _Rewritten:
+        return (self._rewrite_short if len(cluster) <= _SHORT else self._rewrite)(cluster)
 
-    def _rewrite(self, cluster: str) -> _Edited:
+    def _rewrite(self, cluster: str) -> _Rewritten:
         """What becomes of a stretch of text, step by step: exact for any text, and slow."""
         size = len(cluster)
         text, starts, ends = _compose(cluster.replace("\0", ""))
@@ -228,13 +234,11 @@ class Normalizer:
             if not covered[at] and not char.isspace()
         )
         unwritten = tuple(
-            at
-            for at, char in enumerate(text)
-            if char == " " and not cluster[starts[at]].isspace()
+            at for at, char in enumerate(text) if char == " " and not cluster[starts[at]].isspace()
         )
         if not lost and starts == list(range(size)) and ends == list(range(1, size + 1)):
-            return _Edited(text, None, None, lost, unwritten)
-        return _Edited(text, tuple(starts), tuple(ends), lost, unwritten)
+            return _Rewritten(text, None, None, (), ())
+        return _Rewritten(text, tuple(starts), tuple(ends), lost, unwritten)
 
 
 def load_table() -> dict[str, str]:
@@ -299,16 +303,26 @@ def _restored(charsmap: bytes | None, collapse: bool) -> Normalizer:
     return _default(collapse) if charsmap is None else Normalizer(charsmap, collapse=collapse)
 
 
-class _Edited(NamedTuple):
-    """A rewritten stretch of text. No starts and ends: each character from the one at its place."""
+class _Rewritten(NamedTuple):
+    """What became of a cluster; without starts and ends all is in its place."""
 
     text: str
-    starts: Sequence[int] | np.ndarray | None
-    ends: Sequence[int] | np.ndarray | None
-    lost: Sequence[tuple[int, int]]
+    starts: tuple[int, ...] | None
+    ends: tuple[int, ...] | None
+    lost: tuple[tuple[int, int], ...]
     """Originals that no character covers: (number of the character that follows, offset)."""
-    unwritten: Sequence[int]
+    unwritten: tuple[int, ...]
     """Numbers of the spaces that stand for no white space of the original."""
+
+
+class _Draft(NamedTuple):
+    """A whole text with its clusters rewritten, before lost characters are given away."""
+
+    text: str
+    starts: np.ndarray | None = None
+    ends: np.ndarray | None = None
+    lost: Sequence[tuple[int, int]] = ()
+    unwritten: Sequence[int] = ()
 
 
 @functools.lru_cache(maxsize=1 << 16)
@@ -371,28 +385,35 @@ def _compose(
     return "".join(out), new_starts, new_ends
 
 
-def _compose_cluster(cluster: str) -> _Edited:
+def _compose_cluster(cluster: str) -> _Rewritten:
     text, starts, ends = _compose(cluster)
     if text == cluster:
-        return _Edited(text, None, None, (), ())
-    return _Edited(text, starts, ends, (), ())
+        return _Rewritten(text, None, None, (), ())
+    return _Rewritten(text, tuple(starts), tuple(ends), (), ())
+
+
+_compose_short_cluster = functools.lru_cache(maxsize=_REMEMBERED)(_compose_cluster)
+
+
+def _look_up_composed(cluster: str) -> _Rewritten:
+    return (_compose_short_cluster if len(cluster) <= _SHORT else _compose_cluster)(cluster)
 
 
 def _edit(
     text: str,
     special: re.Pattern[str],
     stands_alone: Callable[[str], bool],
-    rewrite: Callable[[str], _Edited],
-) -> _Edited:
-    """``text`` with its clusters rewritten, and arrays of starts and ends unless all is in place."""
+    rewrite: Callable[[str], _Rewritten],
+) -> _Draft:
+    """The text with its clusters rewritten; ``special`` finds them."""
     parts: list[str] = []
-    shifts: list[int] = []
-    lengths: list[int] = []
     places: list[int] = []
     starts: list[int] = []
     ends: list[int] = []
     lost: list[tuple[int, int]] = []
     unwritten: list[int] = []
+    shifts = [0]  # Place in the original less place in the new text, of each stretch in turn.
+    lengths: list[int] = []
     done = size = 0
     for match in special.finditer(text):
         a, b = match.span()
@@ -401,41 +422,37 @@ def _edit(
         new = rewrite(text[a:b])
         if new.starts is None and new.text == text[a:b]:
             continue
-        at = size + a - done
         parts += (text[done:a], new.text)
-        shifts.append(done - size)
-        lengths.append(at - size + len(new.text))
+        done = b
         if new.starts is not None and new.ends is not None:
+            at = a - shifts[-1]
             places += range(at, at + len(new.text))
             starts += [a + start for start in new.starts]
             ends += [a + end for end in new.ends]
             lost += [(at + number, a + offset) for number, offset in new.lost]
-        elif at != a:
-            lengths[-1] -= len(new.text)
-            shifts.append(a - at)
-            lengths.append(len(new.text))
-        unwritten += [at + number for number in new.unwritten]
-        done, size = b, at + len(new.text)
+            unwritten += [at + number for number in new.unwritten]
+            lengths.append(at + len(new.text) - size)
+            size += lengths[-1]
+            shifts.append(b - size)
     if not parts:
-        return _Edited(text, None, None, (), ())
+        return _Draft(text)
     parts.append(text[done:])
     out = "".join(parts)
-    if not places and not lost and len(out) == len(text):
-        return _Edited(out, None, None, lost, unwritten)
-    shifts.append(done - size)
-    lengths.append(len(text) - done)
-    all_starts = np.arange(len(out)) + np.repeat(shifts, lengths)
+    if not lengths:
+        return _Draft(out)
+    lengths.append(len(out) - size)
+    all_starts = np.arange(len(out)) + np.array(shifts).repeat(lengths)
     all_ends = all_starts + 1
     if places:
         all_starts[places] = starts
         all_ends[places] = ends
-    return _Edited(out, all_starts, all_ends, lost, unwritten)
+    return _Draft(out, all_starts, all_ends, lost, unwritten)
 
 
 def _give_away(
     text: str,
-    starts: MutableSequence[int],
-    ends: MutableSequence[int],
+    starts: np.ndarray,
+    ends: np.ndarray,
     lost: Sequence[tuple[int, int]],
 ) -> None:
     """Widen spans in place: a lost original goes to the next character that is no space.
@@ -471,8 +488,8 @@ def _give_away(
 
 def _prefer_white_space(
     text: str,
-    starts: MutableSequence[int],
-    ends: MutableSequence[int],
+    starts: np.ndarray,
+    ends: np.ndarray,
     unwritten: Sequence[int],
 ) -> None:
     """Give the first space of a run, in place, the span of the first that was white space."""

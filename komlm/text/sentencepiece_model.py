@@ -12,15 +12,18 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sentencepiece
 from google.protobuf.message import DecodeError
-from sentencepiece import sentencepiece_model_pb2 as proto
+from sentencepiece import sentencepiece_model_pb2
 
 from komlm.text.export import SPECIALS, Vocabulary
 from komlm.text.normalize import Normalizer
 from komlm.text.tokenizer import WORD_START
+
+proto: Any = sentencepiece_model_pb2  # its classes are made at run time, unseen by type checkers
 
 BOUNDARY = "\x1f"
 """Stands between two morpheme units of a word while learning; no normalised text holds it."""
@@ -29,7 +32,9 @@ _COVERAGE = 0.9995
 _LONGEST_WORD = 1_000
 _CUT_AT_ONCE = 100_000
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
-_SPECIAL_NAME = re.compile(r"\[(UNK|PAD|CLS|SEP|MASK|BOS|EOS)\]|</?(s|unk|pad|cls|sep|mask|bos|eos)>")
+_SPECIAL_NAME = re.compile(
+    r"\[(UNK|PAD|CLS|SEP|MASK|BOS|EOS)\]|</?(s|unk|pad|cls|sep|mask|bos|eos)>"
+)
 # SentencePiece's numbers of model types and piece types (sentencepiece_model.proto).
 _KIND_OF_TYPE = {1: "unigram", 2: "bpe"}
 _NORMAL, _USER_DEFINED, _BYTE_PIECE = 1, 4, 6
@@ -166,9 +171,7 @@ def to_sentencepiece(vocabulary: Vocabulary, whole_text: bool = True) -> bytes:
     return content
 
 
-def read_model(
-    content: bytes, name: str, order: Sequence[str] | None = None
-) -> Vocabulary:
+def read_model(content: bytes, name: str, order: Sequence[str] | None = None) -> Vocabulary:
     """Read a SentencePiece model into KoBERT's layout, with the model's own normalisation.
 
     The model's special pieces ([CLS], <s>, <pad> and the like) fall away; the five specials come
@@ -184,6 +187,7 @@ def read_model(
             pieces the model has not, or lacks a special.
     """
     from google.protobuf.message import DecodeError
+
     model = proto.ModelProto()
     try:
         model.ParseFromString(content)
@@ -195,7 +199,8 @@ def read_model(
     ordinary = {
         piece.piece: piece.score
         for piece in model.pieces
-        if piece.type in (_NORMAL, _USER_DEFINED, _BYTE_PIECE) and not _SPECIAL_NAME.fullmatch(piece.piece)
+        if piece.type in (_NORMAL, _USER_DEFINED, _BYTE_PIECE)
+        and not _SPECIAL_NAME.fullmatch(piece.piece)
     }
     if order is None:
         order = [*SPECIALS, *ordinary]

@@ -60,9 +60,7 @@ class Tokenizer:
     def __init__(self, folder: Path, backend: tokenizers.Tokenizer, config: dict[str, object]):
         self.folder = folder
         self.vocabulary_size: int = backend.get_vocab_size(with_added_tokens=True)
-        self.pieces: list[str] = [
-            str(backend.id_to_token(i)) for i in range(self.vocabulary_size)
-        ]
+        self.pieces: list[str] = [str(backend.id_to_token(i)) for i in range(self.vocabulary_size)]
         """Piece of each id."""
         self.special_ids = _special_ids(backend, config, folder)
         self.normalizer = Normalizer.from_exported(backend.normalizer)

@@ -13,7 +13,7 @@ import numpy as np
 from komlm.text.analysis import Analysis
 from komlm.text.export import SPECIALS, Vocabulary
 from komlm.text.normalize import Normalized, Normalizer
-from komlm.text.sentencepiece_model import BOUNDARY, compile_charsmap, count_pieces, learn
+from komlm.text.sentencepiece_model import BOUNDARY, count_pieces, learn
 from komlm.text.tokenizer import WORD_START
 
 KINDS = ("unigram", "bpe")
@@ -84,11 +84,11 @@ def train(
     aware = any(BOUNDARY in word for word in words)
     if aware and kind == "unigram":
         wanted = max(size, int(size * _SURPLUS))
-        candidates = learn(words, wanted, "bpe")
-        pieces, scores = _rescored(words, candidates, size)
+        pieces, scores = _rescored(words, learn(words, wanted, "bpe"), size)
     else:
         learnt = learn(words, size, kind)
-        pieces, scores = learnt.pieces[len(SPECIALS) :], learnt.scores[len(SPECIALS) :]
+        pieces = list(learnt.pieces[len(SPECIALS) :])
+        scores = list(learnt.scores[len(SPECIALS) :])
     found = len(pieces) + len(SPECIALS)
     if found < size and not at_most:
         raise ValueError(

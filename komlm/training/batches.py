@@ -7,7 +7,7 @@ Everything follows from the step's number. So a resumed run skips nothing, and a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -81,7 +81,7 @@ class Batches:
         ]
         return StepBatch(micro_batches, counts_of_step([micro.counts for micro in micro_batches]))
 
-    def ahead(self, first: int, last: int) -> Iterator[StepBatch]:
+    def ahead(self, first: int, last: int) -> Generator[StepBatch, None, None]:
         """The batches of the steps ``first`` to ``last - 1``, each made while the last one trains.
 
         One thread, one batch ahead; an error in it surfaces where its batch is asked for.

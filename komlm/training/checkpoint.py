@@ -1,4 +1,4 @@
-"""Checkpoints: a Hugging Face folder, and beside the model what an exact resume needs.
+"""Saving and loading: a Hugging Face folder, and beside the model what an exact resume needs.
 
 ::
 
@@ -16,7 +16,7 @@ and renamed when whole, so a killed run or a full disk leaves the checkpoint bef
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,34 +26,15 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from transformers.utils import logging as transformers_logging
 
+from komlm.checkpoints import STATE, checkpoints, step_of
 from komlm.files import UNFINISHED, folder_written_whole, read_json, sha256_of, write_json
 from komlm.models import check_sizes
 from komlm.training.card import model_card
 from komlm.training.settings import fixed_settings, refuse_other_settings
 from komlm.training.state import RunState
 
-STATE = Path("state/state.json")
 OPTIMIZER = Path("state/optimizer.safetensors")
 _MOMENTS = ("exp_avg", "exp_avg_sq")
-
-
-def step_of(folder: Path) -> int | None:
-    """The step in a checkpoint's name, or None for another name.
-
-    Example: ``step_of(Path("run/step-100"))`` -> ``100``.
-    """
-    head, _, digits = folder.name.partition("-")
-    return int(digits) if head == "step" and digits.isascii() and digits.isdigit() else None
-
-
-def checkpoints(run_folder: Path) -> list[Path]:
-    """The ``step-N`` folders of a run, oldest first, damaged ones too."""
-    found = {
-        step: folder
-        for folder in run_folder.glob("step-*")
-        if folder.is_dir() and (step := step_of(folder)) is not None
-    }
-    return [found[step] for step in sorted(found)]
 
 
 def save(run_folder: Path, state: RunState) -> Path:
@@ -117,39 +98,6 @@ def optimizer_tensors(model: Any, optimizer: torch.optim.Optimizer) -> dict[str,
     }
 
 
-def last_whole(run_folder: Path, say: Callable[[str], None]) -> Path | None:
-    """The newest checkpoint whose files all have the sums that its state.json lists.
-
-    Args:
-        run_folder: the run.
-        say: told of each damaged checkpoint that is skipped.
-
-    Example: ``step-200`` cut short -> says so and gives ``step-100``.
-    """
-    for folder in reversed(checkpoints(run_folder)):
-        damage = damage_of(folder)
-        if not damage:
-            return folder
-        say(f"{folder} is damaged and skipped: {damage}")
-    return None
-
-
-def damage_of(folder: Path) -> str:
-    """What is wrong with the files of a checkpoint; empty if nothing is."""
-    try:
-        state = read_json(folder / STATE)
-        if state["step"] != step_of(folder):
-            return f"it holds step {state['step']}"
-        for name, wanted in state["files"].items():
-            if sha256_of(folder / name) != wanted:
-                return f"{name} does not have the checksum that {STATE} lists"
-    except FileNotFoundError as error:
-        return f"{Path(str(error.filename)).relative_to(folder)} is missing"
-    except (KeyError, ValueError) as error:
-        return str(error)
-    return ""
-
-
 def load(folder: Path, state: RunState) -> None:
     """Put a checkpoint into a state that was just built.
 
@@ -176,16 +124,17 @@ def load(folder: Path, state: RunState) -> None:
 
 def _load_optimizer(folder: Path, step: int, state: RunState) -> None:
     tensors = load_file(folder / OPTIMIZER)
-    fused = bool(state.optimizer.defaults.get("fused"))
     for name, parameter in state.model.named_parameters():
-        moments = {moment: tensors.pop(f"{moment}.{name}", None) for moment in _MOMENTS}
-        if any(moment is None or moment.shape != parameter.shape for moment in moments.values()):
+        found = {moment: tensors.pop(f"{moment}.{name}", None) for moment in _MOMENTS}
+        moments = {moment: tensor for moment, tensor in found.items() if tensor is not None}
+        shapes = [tensor.shape for tensor in moments.values()]
+        if shapes != [parameter.shape] * len(_MOMENTS):
             raise ValueError(
                 f"{folder / OPTIMIZER} does not fit the model at {name}: was it made by another "
                 "version of komlm? Begin another run with -o."
             )
         state.optimizer.state[parameter] = {
-            "step": torch.tensor(float(step), device=parameter.device if fused else "cpu"),
+            "step": torch.tensor(float(step), device=parameter.device),
             **{moment: tensor.to(parameter.device) for moment, tensor in moments.items()},
         }
 

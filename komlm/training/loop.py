@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from komlm.checkpoints import last_whole
 from komlm.config import Config
 from komlm.data.rows import RowSource
 from komlm.data.shards import Shards
@@ -58,10 +59,11 @@ def pretrain(
     """Train a model on ``config.data.shards``, or go on with a run that was stopped or killed.
 
     A resumed run gives the same bits as one that was never stopped: whatever a step does follows
-    from its number, the weights and the moments of the optimizer.
+    from its number, the weights and the moments of the optimizer. (On a CPU sums depend a little
+    on the number of threads, so the number must be the same; some of a GPU's sums have no order.)
 
     Args:
-        config: the run; a resumed one may differ only in ``checkpoint.FREE_KEYS``.
+        config: the run; a resumed one may differ only in ``settings.FREE_KEYS``.
         run_folder: made by the run; may exist only with ``resume``.
         resume: go on after the last whole checkpoint, or begin where there is none.
         progress: is told of steps and messages; messages go to stderr without it.
@@ -87,7 +89,7 @@ def pretrain(
     state = RunState.new(config, train)
 
     open_run_folder(run_folder, config)
-    saved = checkpoint.last_whole(run_folder, progress.on_message)
+    saved = last_whole(run_folder, progress.on_message)
     if saved:
         checkpoint.load(saved, state)
         checkpoint.prune(run_folder, state.step, training.keep_checkpoints)
@@ -231,9 +233,9 @@ class Speed:
     """Tokens a second since the last line of metrics, measurements and checkpoints left out."""
 
     def __init__(self, seconds_before: float) -> None:
-        self._before = seconds_before - time.perf_counter()
+        self._since = time.perf_counter()
+        self._before = seconds_before - self._since
         self.begin_window()
-        self.leave_out_pause()
 
     def begin_window(self) -> None:
         self._tokens, self._seconds = 0, 0.0

@@ -18,6 +18,9 @@ TIME_FIELDS = ("seconds", "tokens_per_s")
 """The fields that depend on the machine."""
 
 
+_MAKE_ROOM = "Make room, then go on with --resume"
+
+
 class MetricsFile:
     """The file of a run, opened to go on after ``step``: later lines, and half a line, are cut off.
 
@@ -33,7 +36,8 @@ class MetricsFile:
     def __init__(self, path: Path, step: int) -> None:
         self.path = path
         self.seconds = 0.0
-        self._file = path.open("a+b")
+        # Unbuffered, so that nothing is left to be written when the disk is full.
+        self._file = path.open("a+b", buffering=0)
         self._file.truncate(_end_of(self._whole_bytes(), step))
         for line in lines_backwards(self._whole_bytes()):
             if "seconds" in line:
@@ -41,10 +45,19 @@ class MetricsFile:
                 break
 
     def write(self, line: dict[str, Any]) -> None:
-        """Append a line; it is in the file when this returns."""
+        """Append a line; it is in the file when this returns.
+
+        Raises:
+            OSError: the disk is full. Half a line may be there; a resumed run cuts it off.
+        """
         # One write a line: a killed run leaves whole lines, or one half at the very end.
-        self._file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
-        self._file.flush()
+        content = (json.dumps(line, ensure_ascii=False) + "\n").encode()
+        try:
+            written = self._file.write(content)
+        except OSError as error:
+            raise OSError(f"could not write to {self.path}: {error}. {_MAKE_ROOM}") from error
+        if written != len(content):
+            raise OSError(f"could not write to {self.path}: no room for a line. {_MAKE_ROOM}")
 
     def to_disk(self) -> None:
         """Wait until the lines are on disk, so that no checkpoint is ahead of them."""

@@ -23,7 +23,7 @@ def build_optimizer(model: Any, config: TrainingConfig) -> torch.optim.AdamW:
         groups,
         lr=config.learning_rate,
         betas=(0.9, config.beta2),
-        fused=parameters[0].device.type == "cuda",
+        fused=True,
     )
 
 

@@ -91,7 +91,7 @@ class Recovery:
             parts = []
             for first in range(0, len(self.numbers), self.batch_rows):
                 rows = self.source.batch(self.numbers[first : first + self.batch_rows])
-                with torch.inference_mode(), _autocast(device, precision):
+                with _autocast(device, precision):
                     parts.append(answers(model, rows, level, self._mask_id, device))
             hidden = joined(parts)
             result[level] = score(hidden, self.counts)
@@ -116,6 +116,7 @@ def spread(rows: int, most: int) -> npt.NDArray[np.int64]:
     return np.arange(chosen, dtype=np.int64) * rows // max(chosen, 1)
 
 
+@torch.inference_mode()
 def answers(model: Any, rows: Rows, level: str, mask_id: int, device: torch.device) -> Hidden:
     """Hide units of a level in B rows and ask the model for them."""
     length = rows.input_ids.shape[1]

@@ -47,7 +47,7 @@ def realistic_rows() -> Callable[..., Rows]:
         starts[row, begin[row, unit]] = Flag.MORPHEME | Flag.EOJEOL
         # Most eojeols fall into several morphemes; one in ten is a single one, however long.
         single = carried(rng.random((rows, length)) < 0.1, starts)
-        starts[(starts == 0) & ~single & (rng.random((rows, length)) < 0.6)] = Flag.MORPHEME
+        starts[(starts == 0) & ~single & (rng.random((rows, length)) < 0.5)] = Flag.MORPHEME
         tags = carried(rng.integers(0, len(TAGS), (rows, length)), starts)
         padded = np.arange(length) >= length - 1 - rng.integers(0, 4, (rows, 1))
         padded[:, 0] = True

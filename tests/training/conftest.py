@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import torch
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
@@ -17,6 +20,7 @@ from komlm.config import Config, ModelConfig, RowsConfig, TrainingConfig
 from komlm.data.shards import write_shard
 from komlm.files import sha256_of, write_json
 from komlm.text.tags import TAG_CODE
+from komlm.training.loop import pretrain
 from komlm.types import Flag
 
 SPECIAL = {"unk": 0, "pad": 1, "cls": 2, "sep": 3, "mask": 4}
@@ -62,7 +66,9 @@ def write_shards(folder: Path, documents: int = 40, seed: int = 0) -> Path:
         path = folder / split / "part-00000.arrow"
         path.parent.mkdir(parents=True)
         offsets = np.cumsum([0] + [len(one["input_ids"]) for one in made])
-        columns = [np.concatenate([one[c] for one in made]) for c in ("input_ids", "starts", "tags")]
+        columns = [
+            np.concatenate([one[c] for one in made]) for c in ("input_ids", "starts", "tags")
+        ]
         write_shard(path, *columns, offsets, VOCABULARY)
         parts[f"{split}/{path.name}"] = {
             "sha256": sha256_of(path),
@@ -112,3 +118,61 @@ def config(shards_folder: Path) -> Config:
 
 def with_training(config: Config, **changes: Any) -> Config:
     return replace(config, training=replace(config.training, **changes))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Models this small are slower on two threads, much so where other programs run."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="session")
+def unbroken(config: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that was never stopped; not to be changed."""
+    run_folder = tmp_path_factory.mktemp("runs") / "unbroken"
+    pretrain(config, run_folder, progress=Silent())
+    return run_folder
+
+
+class Silent:
+    """Keeps the messages of a run."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+
+    def on_step(self, step: int, steps: int, loss: float, tokens_per_s: float) -> None:
+        pass
+
+    def on_message(self, text: str) -> None:
+        self.messages.append(text)
+
+
+class Signals(Silent):
+    """Sends a signal to this process after a step."""
+
+    def __init__(self, step: int, number: int) -> None:
+        super().__init__()
+        self.step, self.number = step, number
+
+    def on_step(self, step: int, steps: int, loss: float, tokens_per_s: float) -> None:
+        if step == self.step:
+            os.kill(os.getpid(), self.number)
+
+
+class World(NamedTuple):
+    """What tests need of this file; a fixture, because test modules cannot import it."""
+
+    write_shards: Callable[..., Path]
+    write_tokenizer: Callable[..., None]
+    with_training: Callable[..., Config]
+    silent: type[Silent]
+    signals: type[Signals]
+    special: dict[str, int]
+
+
+@pytest.fixture(scope="session")
+def world() -> World:
+    return World(write_shards, write_tokenizer, with_training, Silent, Signals, SPECIAL)
