@@ -9,12 +9,11 @@ from __future__ import annotations
 import dataclasses
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
 
-from komlm.names import unknown
+from komlm.toml_values import from_dict, put, to_toml_value
 
 
 def _check(condition: bool, key: str, value: object, wanted: str) -> None:
@@ -29,7 +28,7 @@ class DataConfig:
     shards: str = ""
     """Folder that `komlm prepare` wrote."""
     corpus: str = ""
-    """Without shards: a corpus (name, TOML file or paths); tokenizer and shards are made from it."""
+    """Without shards: a corpus (name, TOML file or path); the run makes its own shards from it."""
     vocabulary_size: int = 8002
     """Entries of the tokenizer made from `corpus`."""
     heldout: float = 0.01
@@ -128,7 +127,7 @@ class TrainingConfig:
     keep_checkpoints: int = 3
     """Older ones are deleted; 0 keeps all."""
     stop_after_minutes: float = 0.0
-    """Save and leave after so many minutes (0: never); --resume goes on. The schedule counts steps."""
+    """Save and leave after so many minutes; 0: never. The schedule counts steps all the same."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_rows", "micro_batch_rows", "log_every", "evaluate_every"):
@@ -200,130 +199,31 @@ def load_config(path: Path, settings: Sequence[str] = ()) -> Config:
     except ValueError as error:
         raise ValueError(f"{path}: not a TOML file: {error}") from error
     try:
-        config: Config = _from_dict(Config, values, "")
+        config: Config = from_dict(Config, values)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     if settings:
         for setting in settings:
-            _put(values, setting)
-        config = _from_dict(Config, values, "")
+            put(values, setting)
+        config = from_dict(Config, values)
     return config
-
-
-class _Given(str):
-    """A value of --set: what it means depends on the type of its key."""
-
-    def read(self, hint: Any) -> Any:
-        if self.startswith("\n"):
-            return str(self)
-        try:
-            values = tomllib.loads(f"value = {self}")
-        except tomllib.TOMLDecodeError:
-            values = {}
-        # A line end would let a value bring further keys.
-        if set(values) != {"value"} or (hint is str and not isinstance(values["value"], str)):
-            return str(self)
-        return values["value"]
-
-
-def _put(values: dict[str, Any], setting: str) -> None:
-    key, equals, text = setting.partition("=")
-    *sections, name = [part.strip() for part in key.split(".")]
-    if not equals or not name or not all(sections):
-        raise ValueError(f"--set {setting!r}: wanted key=value, such as masking.ratio=0.3")
-    for section in sections:
-        values = values.setdefault(section, {})
-        if not isinstance(values, dict):
-            raise ValueError(f"--set {setting!r}: '{section}' holds a value, not a section")
-    values[name] = _Given(text.strip())
-
-
-def _from_dict(kind: Any, values: Mapping[str, Any], prefix: str) -> Any:
-    hints = get_type_hints(kind)
-    arguments = {}
-    for name, value in values.items():
-        key = prefix + name
-        if name not in hints:
-            raise ValueError(_unknown_key(key, [prefix + known for known in hints]))
-        arguments[name] = _checked(hints[name], value, key)
-    return kind(**arguments)
-
-
-def _unknown_key(key: str, known: list[str]) -> str:
-    for section in _SECTIONS:
-        # `ratio` for `masking.ratio`: the section was forgotten.
-        if key in get_type_hints(get_type_hints(Config)[section]):
-            return f"unknown key '{key}'; did you mean '{section}.{key}'?"
-    return unknown("key", key, known)
-
-
-def _checked(hint: Any, value: Any, key: str) -> Any:
-    if isinstance(value, _Given):
-        value = value.read(hint)
-    if dataclasses.is_dataclass(hint):
-        if not isinstance(value, Mapping):
-            raise ValueError(f"{key} = {value!r}: wanted a section with keys")
-        return _from_dict(hint, value, key + ".")
-    origin = get_origin(hint)
-    if origin is dict and isinstance(value, Mapping):
-        item_hint = get_args(hint)[1]
-        return {name: _checked(item_hint, item, f"{key}.{name}") for name, item in value.items()}
-    if origin is list and isinstance(value, list):
-        return [_checked(get_args(hint)[0], item, key) for item in value]
-    if hint is float and type(value) is int:
-        return _as_float(value, key)
-    # bool is an int in Python; `steps = true` is a mistake all the same.
-    if type(value) is not (origin or hint):
-        raise ValueError(f"{key} = {value!r}: wanted {_NAMES[origin or hint]}")
-    if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
-        raise ValueError(f"{key} = {value!r}: wanted text, and this has a lone surrogate")
-    return value
-
-
-_NAMES = {
-    int: "a whole number",
-    float: "a number",
-    str: "a text",
-    list: "a list, such as [\"...\"]",
-    dict: "a table, such as {noun = 2.0}",
-}
-
-
-def _as_float(value: int, key: str) -> float:
-    try:
-        return float(value)
-    except OverflowError as error:
-        raise ValueError(f"{key}: a whole number too large for a float") from error
 
 
 def to_toml(config: Config) -> str:
     """The configuration as TOML that :func:`load_config` reads back to an equal one."""
     values = dataclasses.asdict(config)
     sections = {name: value for name, value in values.items() if name in _SECTIONS}
-    lines = [f"{name} = {_toml(value)}" for name, value in values.items() if name not in _SECTIONS]
+    lines = [
+        f"{name} = {to_toml_value(value)}"
+        for name, value in values.items()
+        if name not in _SECTIONS
+    ]
     for section, keys in sections.items():
         lines += ["", f"[{section}]"]
-        lines += [f"{name} = {_toml(value)}" for name, value in keys.items()]
+        lines += [f"{name} = {to_toml_value(value)}" for name, value in keys.items()]
     return "\n".join(lines) + "\n"
 
 
 _SECTIONS = {
     f.name for f in dataclasses.fields(Config) if dataclasses.is_dataclass(f.default_factory)
 }
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, str):
-        return _toml_string(value)
-    if isinstance(value, list):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    return "{" + ", ".join(f"{_toml_string(k)} = {_toml(v)}" for k, v in value.items()) + "}"
-
-
-def _toml_string(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'

@@ -72,16 +72,15 @@ def read_part(path: Path, sha256: str) -> Iterator[list[Analysis]]:
 
 def _analyses(batch: pa.RecordBatch) -> list[Analysis]:
     texts = batch.column(0).to_pylist()
-    columns: dict[str, list[np.ndarray]] = {}
-    for number, name in enumerate(_SCHEMA.names[1:], 1):
-        column = batch.column(number)
-        flat = column.values.to_numpy()
-        flat = flat if name == "tags" else flat.astype(np.int64)
-        columns[name] = np.split(flat, column.offsets.to_numpy()[1:-1])
-    return [
-        Analysis(text, *(columns[name][row] for name in _SCHEMA.names[1:]))
-        for row, text in enumerate(texts)
-    ]
+
+    def rows_of(name: str, dtype: type) -> list[np.ndarray]:
+        column = batch.column(name)
+        flat = column.values.to_numpy().astype(dtype)
+        return np.split(flat, column.offsets.to_numpy()[1:-1])
+
+    starts, ends = rows_of("starts", np.int64), rows_of("ends", np.int64)
+    tags, sentences = rows_of("tags", np.uint8), rows_of("sentence_starts", np.int64)
+    return [Analysis(*row) for row in zip(texts, starts, ends, tags, sentences, strict=True)]
 
 
 class AnalysisFolder:

@@ -35,10 +35,10 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     try:
         if path.suffix.lower() == ".gz":
             with gzip.open(path, "rb") as unpacked:
-                yield unpacked
+                yield unpacked  # type: ignore[misc]
         elif path.suffix.lower() == ".zst":
             with pa.input_stream(str(path), compression="zstd") as stream:
-                yield io.BufferedReader(stream)  # type: ignore[arg-type]
+                yield io.BufferedReader(stream)
         else:
             with path.open("rb") as file:
                 yield file

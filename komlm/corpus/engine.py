@@ -120,4 +120,5 @@ def run_parts(
             ) from error
         finally:
             stop.value = 1
-            pool.shutdown(wait=False, cancel_futures=True)
+            # Waits: a worker still at its part would be in the way of the next run.
+            pool.shutdown(cancel_futures=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -154,6 +155,7 @@ def _copy_tokenizer(tokenizer: Path, target: Path) -> None:
             for name in names
         ):
             return
+        print(f"{target}: damaged, making it again", file=sys.stderr)
         shutil.rmtree(target)
     with folder_written_whole(target) as beside:
         for name in names:

@@ -13,7 +13,7 @@ from komlm.types import Document
 def read(path: Path, reading: Reading) -> Iterator[Document]:
     """A document a line, a paragraph (blank lines between) or a file: ``reading.documents``.
 
-    Example: ``"가다\\n오다"`` by line -> ``Document("가다", "a.txt:1")``, ``Document("오다", ...)``.
+    Example: ``"가다\\n오다"`` by line -> ``Document("가다", "a.txt:1")``, ``Document("오다")``.
     """
     if reading.documents == "line":
         for number, line in lines(path):

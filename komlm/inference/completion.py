@@ -93,9 +93,9 @@ class Completer:
             allowed = self.first if begins_word and step == 0 else self.later
             rows = [self._row(around, ids, pieces) for ids, _ in beams]
             logs_BV = self._log_probabilities(rows, [1 + len(around.left) + step] * len(rows))
-            logs_BV += torch.tensor([score for _, score in beams]).unsqueeze(1)
-            logs_BV.masked_fill_(~allowed, -torch.inf)
-            top = logs_BV.flatten().topk(min(beam, int(allowed.sum()) * len(beams)))
+            so_far = torch.tensor([score for _, score in beams])
+            total_BV = (logs_BV + so_far[:, None]).masked_fill(~allowed, -torch.inf)
+            top = total_BV.flatten().topk(min(beam, int(allowed.sum()) * len(beams)))
             beams = [
                 ((*beams[flat // self._entries][0], flat % self._entries), score)
                 for score, flat in zip(top.values.tolist(), top.indices.tolist(), strict=True)
@@ -130,7 +130,7 @@ class Completer:
         if head is None:
             logits_BV = self._model(input_ids=input_ids).logits[row, places]
         else:
-            # Logits for all places of 24 rows of 512 would be gigabytes, and one place is asked for.
+            # Logits for all places of 24 rows of 512 are gigabytes, and one place is asked for.
             states = self._model.base_model(input_ids=input_ids).last_hidden_state
             logits_BV = getattr(self._model, head)(states[row, places])
         return logits_BV[:, : self._entries].float().log_softmax(-1)

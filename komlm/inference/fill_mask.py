@@ -1,11 +1,11 @@
 """Filling masks with completions of one to three pieces, each with its morphemes.
 
-A blank is filled within its eojeol: where a space (or nothing) stands before it, the first piece must
-begin an eojeol; elsewhere it must not; and no later piece begins one.
+A blank is filled within its eojeol: where a space (or nothing) stands before it, the first piece
+must begin an eojeol; elsewhere it must not; and no later piece begins one.
 
 How completions of different lengths are compared: a completion of n pieces is scored by its joint
-probability given a blank of n pieces, the pieces predicted from left to right, each given those before
-it. Lengths are taken to be equally likely, so that these probabilities are compared as they are.
+probability given a blank of n pieces, the pieces predicted from left to right, each given those
+before it. Lengths are taken to be equally likely: these probabilities are compared as they are.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class FillMask:
     Raises:
         ValueError: model and tokenizer of unlike sizes; the message names both.
 
-    Example: ``FillMask.load(Path("runs/mini")).fill("대한민국의 수도는 [MASK]이다.")[0].candidates[0]``
-    -> ``Candidate("서울", ...)``.
+    Example: ``FillMask.load(Path("runs/mini")).fill("수도는 [MASK]이다.")[0].candidates[0]`` ->
+    ``Candidate("서울", ...)``.
     """
 
     def __init__(self, model: Any, tokenizer: Tokenizer, analyzer: Analyzer) -> None:
@@ -115,7 +115,9 @@ class FillMask:
         """
         mask = self.tokenizer.pieces[self._mask_id]
         if mask not in text:
-            raise ValueError(f"no {mask} in {_short(text)}: put one where a word is to be filled in")
+            raise ValueError(
+                f"no {mask} in {_short(text)}: put one where a word is to be filled in"
+            )
         ids = self.tokenizer.encode_with_masks(text)
         gaps, start = [], -1
         for at in (at for at, number in enumerate(ids) if number == self._mask_id):

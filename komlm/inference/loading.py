@@ -1,4 +1,4 @@
-"""Loading a masked language model from a folder: safetensors only, whole, and no code from there."""
+"""Loading a masked language model: safetensors only, whole, and no code from its folder."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def load_model(folder: Path) -> Any:
         raise ValueError(f"{folder}: no masked language model to load: {reason}") from error
     if missing := sorted(told["missing_keys"]):
         raise ValueError(
-            f"{folder} lacks {len(missing)} of the weights of a masked language model, {missing[0]} "
-            "among them: it would answer by chance. Was it saved from a model of another kind?"
+            f"{folder} lacks weights of a masked language model, such as {missing[0]}: it would "
+            "answer by chance. Was it saved from a model of another kind?"
         )
     return model.eval()
 

@@ -108,10 +108,11 @@ def nfc(text: str) -> Normalized:
     Example: ``nfc("\\u1112\\u1161\\u11ab 번")`` has the text ``"한 번"`` and
     the starts ``[0, 3, 4]``.
     """
-    if _NFC_SPECIAL.search(text) is None:
+    special = _special_for_nfc()
+    if special.search(text) is None:
         return Normalized(text)
     check_surrogates(text)
-    draft = _edit(text, _NFC_SPECIAL, _opens, _look_up_composed)
+    draft = _edit(text, special, _opens, _look_up_composed)
     return Normalized(draft.text, draft.starts, draft.ends)
 
 
@@ -132,7 +133,9 @@ class Normalizer:
         self.collapse = collapse
         self._charsmap = charsmap
         self._map = table
-        self._special = _special(lambda char: table[char] == char and char != "\0")
+        self._special = _special(
+            [code for code in _inert() if code and table[chr(code)] == chr(code)]
+        )
         self._stands_alone = functools.lru_cache(maxsize=_REMEMBERED)(self._is_independent)
         self._rewrite_short = functools.lru_cache(maxsize=_REMEMBERED)(self._rewrite)
 
@@ -223,8 +226,7 @@ class Normalizer:
             ends = [kept[at - 1] + 1 for at in ends]
         covered = bytearray(size)
         last = (0, 0)
-        for char, *span in zip(text, starts, ends, strict=True):
-            start, end = span
+        for char, start, end in zip(text, starts, ends, strict=True):
             if char != " " and (start, end) != last:
                 covered[start:end] = b"\1" * (end - start)
                 last = (start, end)
@@ -279,7 +281,8 @@ def _exported(charsmap: bytes, collapse: bool) -> normalizers.Normalizer:
     steps = [
         normalizers.Replace("\0", ""),
         normalizers.NFC(),
-        normalizers.Replace(Regex(f"(?={_EXTENDERS})"), GUARD),
+        # Never at the very front: tokenizers miscounts an insertion there and panics later.
+        normalizers.Replace(Regex(rf"(?!\A)(?={_EXTENDERS})"), GUARD),
         *([normalizers.Precompiled(charsmap)] if charsmap else []),
         normalizers.Replace(GUARD, ""),
         normalizers.NFC(),
@@ -333,22 +336,31 @@ def _opens(char: str) -> bool:
     return category[0] != "M" and category != "Cn" and _LATE_COMPOSERS.match(char) is None
 
 
-def _special(unchanged: Callable[[str], bool]) -> re.Pattern[str]:
-    """A run of characters of which any may change: all but the plain ones below U+10000.
-
-    A regex class with many ranges above U+FFFF is slow; those characters are looked at singly.
-    """
+@functools.cache
+def _inert() -> list[int]:
+    """The code points below U+10000 that open a segment and that NFC leaves as they are."""
     codes = chain(range(0xD800), range(0xE000, 0x10000))
-    plain = [
-        code
-        for code in codes
-        if _opens(char := chr(code)) and _NFC.normalize_str(char) == char and unchanged(char)
+    return [
+        code for code in codes if _opens(char := chr(code)) and _NFC.normalize_str(char) == char
     ]
+
+
+def _special(plain: Sequence[int]) -> re.Pattern[str]:
+    """A run of characters that are not among the plain ones.
+
+    All above U+FFFF are special, since a regex class with many ranges up there is slow; what
+    rewrites a cluster finds out which of them stay.
+    """
     cuts = np.flatnonzero(np.diff(plain) != 1) + 1
     ranges = "".join(
         f"{re.escape(chr(run[0]))}-{re.escape(chr(run[-1]))}" for run in np.split(plain, cuts)
     )
     return re.compile(f"[^{ranges}]+")
+
+
+@functools.cache
+def _special_for_nfc() -> re.Pattern[str]:
+    return _special(_inert())
 
 
 def _segments(text: str) -> Iterator[tuple[int, int]]:
@@ -527,6 +539,3 @@ def _collapse(
         places = np.flatnonzero(keep)
         return out, places, places + 1
     return out, starts[keep], ends[keep]
-
-
-_NFC_SPECIAL = _special(lambda char: True)

@@ -46,17 +46,7 @@ def learn(words: Mapping[str, int], size: int, kind: str) -> Vocabulary:
     Args:
         words: word -> count; no piece crosses a :data:`BOUNDARY` in a word.
         kind: ``"unigram"`` or ``"bpe"``.
-
-    Raises:
-        ValueError: the characters of the words alone need more entries.
     """
-    kept = _kept_characters(words)
-    least = len(kept) + len(SPECIALS)
-    if size < least:
-        raise ValueError(
-            f"a vocabulary of {size:,} is too small for this corpus: its characters alone need "
-            f"{least:,} entries. Use --vocab-size {least} or more"
-        )
     model = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         counts = Path(folder) / "words.tsv"
@@ -107,6 +97,11 @@ def count_pieces(vocabulary: Vocabulary, stretches: Mapping[str, int]) -> list[i
         flat = np.array([number for ids in found for number in ids], dtype=np.int64)
         np.add.at(counts, flat, weights.astype(np.int64))
     return [int(count) for count in counts]
+
+
+def least_size(words: Mapping[str, int]) -> int:
+    """Entries that the specials and the characters of the words alone take."""
+    return len(SPECIALS) + len(_kept_characters(words))
 
 
 def _kept_characters(words: Mapping[str, int]) -> set[str]:

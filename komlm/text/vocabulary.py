@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from komlm.names import unknown
 from komlm.text.analysis import Analysis
 from komlm.text.export import SPECIALS, Vocabulary
 from komlm.text.normalize import Normalized, Normalizer
-from komlm.text.sentencepiece_model import BOUNDARY, count_pieces, learn
+from komlm.text.sentencepiece_model import BOUNDARY, count_pieces, learn, least_size
 from komlm.text.tokenizer import WORD_START
 
 KINDS = ("unigram", "bpe")
@@ -72,15 +73,21 @@ def train(
         at_most: take fewer entries where the words do not give ``size``.
 
     Raises:
-        ValueError: no words; or they do not give ``size`` entries: the message names what is
-            possible.
+        ValueError: no words; or ``size`` is less than their characters take or more than they
+            give: the message names what is possible.
 
     Example: ``train(Counter({"학교\\x1f에": 10, "학교\\x1f가": 5}), size=12)``.
     """
     if kind not in KINDS:
-        raise ValueError(f"type {kind!r}: wanted unigram or bpe")
+        raise ValueError(unknown("type", kind, KINDS))
     if not words:
         raise ValueError("the corpus has no words: nothing to learn a vocabulary from")
+    least = least_size(words)
+    if size < least:
+        raise ValueError(
+            f"a vocabulary of {size:,} is too small for this corpus: its characters alone need "
+            f"{least:,} entries. Use --vocab-size {least} or more"
+        )
     aware = any(BOUNDARY in word for word in words)
     if aware and kind == "unigram":
         wanted = max(size, int(size * _SURPLUS))

@@ -57,8 +57,8 @@ def document(generator: np.random.Generator, eojeols: int) -> dict[str, np.ndarr
     return {name: np.array(values) for name, values in arrays.items()}
 
 
-def write_shards(folder: Path, documents: int = 40, seed: int = 0) -> Path:
-    """Documents of one row of 32 each, and ten held-out ones."""
+def write_shards(folder: Path, documents: int = 45, seed: int = 0) -> Path:
+    """Documents of about a row each, 40 rows of 32 in all, and ten held-out ones."""
     generator = np.random.default_rng(seed)
     parts = {}
     for split, number in (("train", documents), ("heldout", 10)):
@@ -95,7 +95,7 @@ def shards_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def config(shards_folder: Path) -> Config:
-    """12 steps of 8 rows: two epochs and a bit over about 40 rows, dropout on."""
+    """12 steps of 8 rows: two epochs and a bit over 40 rows, dropout on."""
     base = Config(
         model=ModelConfig(size="mini", dropout=0.1),
         rows=RowsConfig(max_length=32),

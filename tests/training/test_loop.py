@@ -175,6 +175,7 @@ def test_killed_runs_go_on_to_the_same_bytes(
 
     The case resume-rng: 12 steps, killed at 5, two epochs and a bit over 40 rows, dropout on.
     """
+    assert len(RowSource(Shards.open(Path(config.data.shards)), 32)) == 40
     moments = ["step-5", "saving-4", "saving-8", "pruning-8"]
     for run_folder in killed_runs(config, tmp_path, moments):
         whole = {"step-5": 1, "saving-4": 0, "saving-8": 1, "pruning-8": 2}[run_folder.name]
