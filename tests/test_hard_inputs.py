@@ -24,6 +24,7 @@ from komlm.corpus.source import find_source
 from komlm.data.rows import RowSource
 from komlm.data.shards import Shards, write_shard
 from komlm.files import sha256_of, write_json
+from komlm.masking import Selection
 from komlm.masking.preview import hide
 from komlm.models import build_mlm
 from komlm.text.alignment import Alignment, Unit
@@ -281,9 +282,14 @@ def test_mask(
 def _hidden(alignment: Alignment, tokenizer: Tokenizer, seed: int, ratio: float = 0.15) -> Any:
     arrays = alignment.arrays
     return hide(
-        alignment.encoded.ids, arrays.starts, arrays.tags, "morpheme", ratio, seed, 0, "unit",
-        tokenizer.special_ids, tokenizer.vocabulary_size,
-    )  # fmt: skip
+        alignment.encoded.ids,
+        arrays.starts,
+        arrays.tags,
+        unit="morpheme",
+        selection=Selection(ratio=ratio, seed=seed),
+        special_ids=tokenizer.special_ids,
+        vocabulary_size=tokenizer.vocabulary_size,
+    )
 
 
 def check_padded_row(
