@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import torch
 from torch import nn
 from transformers import BertConfig, BertForMaskedLM, PreTrainedModel
 
@@ -93,7 +94,31 @@ def build_mlm(
         model = build_mlm("mini", 2000, 64, {"pad": 1, ...})
         sum(weight.numel() for weight in model.parameters())     # 737_360
     """
-    return BertForMaskedLM(bert_config(size, vocabulary_size, max_length, special_ids, dropout))
+    model = BertForMaskedLM(bert_config(size, vocabulary_size, max_length, special_ids, dropout))
+    begin_with_waves(model.bert.embeddings.position_embeddings.weight)
+    return model
+
+
+@torch.no_grad()
+def begin_with_waves(positions_PH: torch.Tensor) -> None:
+    """Let learnt position embeddings begin as sines and cosines instead of noise.
+
+    From noise, a head has to learn "the piece before" anew for each position; from waves (Vaswani
+    et al., 2017) one rotation says it for all. They are learnt on from there as any weight. On the
+    embedded corpus the held-out loss after 1,000 steps is 6.12 instead of 6.26 (BENCHMARKS.md).
+
+    *Shape:* ``(positions, width)``, written in place. The shortest wave is 2 pi positions long, the
+    longest a hundred times that: a row of 512 and some more.
+    """
+    positions, width = positions_PH.shape
+    rates_W = _LONGEST_TO_SHORTEST ** -(torch.arange(0, width, 2) / width)
+    angles_PW = torch.arange(positions)[:, None] * rates_W
+    positions_PH[:, 0::2] = _WAVE_HEIGHT * angles_PW.sin()
+    positions_PH[:, 1::2] = _WAVE_HEIGHT * angles_PW.cos()
+
+
+_LONGEST_TO_SHORTEST = 100.0
+_WAVE_HEIGHT = 0.05  # a piece embedding begins with a standard deviation of 0.02
 
 
 def check_sizes(model: PreTrainedModel, vocabulary_size: int) -> None:

@@ -19,7 +19,7 @@ from komlm.text.tokenizer import Tokenizer
 from komlm.text.vocabulary import train, words_of
 
 # CI asks for many examples (HYPOTHESIS_PROFILE=many); a developer's run stays short.
-settings.register_profile("default", deadline=None, max_examples=300)
+settings.register_profile("default", deadline=None, max_examples=100)
 settings.register_profile(
     "many", deadline=None, max_examples=5_000, suppress_health_check=list(HealthCheck)
 )

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 import sentencepiece
 import torch
-from tests.text.oracle import unit_starts
 from transformers import AutoTokenizer, BertForMaskedLM
 
 from komlm.corpus.analyze import analyze
@@ -35,6 +34,7 @@ from komlm.text.sentencepiece_model import read_model, to_sentencepiece
 from komlm.text.tokenizer import Tokenizer
 from komlm.text.vocabulary import plain_words_of, read_order, train
 from komlm.types import Flag
+from tests.text.oracle import unit_starts
 
 CASES = Path(__file__).parent.parent.parent / "shared" / "cases" / "hard-inputs.jsonl"
 KINDS = ("align", "mask", "export", "data", "spm-train", "train")

@@ -99,7 +99,7 @@ def print_json(value: dict[str, Any]) -> None:
 
 def alignment_json(alignment: Alignment) -> dict[str, Any]:
     """What `align --json` says of a text."""
-    from komlm.text.alignment import LEVELS
+    from komlm.text.units import LEVELS
 
     return {
         "text": alignment.text,

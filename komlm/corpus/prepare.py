@@ -19,9 +19,9 @@ from komlm.corpus.engine import Advance, run_parts
 from komlm.corpus.stage import Record, StageFolder, full_disk_explained
 from komlm.data.shards import id_type, write_shard
 from komlm.files import folder_written_whole, sha256_of
-from komlm.text.alignment import align_arrays
 from komlm.text.analysis import Analysis
 from komlm.text.tokenizer import Pieces, Tokenizer
+from komlm.text.units import align_arrays
 from komlm.types import Flag
 
 SPLITS = ("train", "heldout")

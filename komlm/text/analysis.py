@@ -30,8 +30,8 @@ _EOJEOL = re.compile(r"\S+")
 class Morpheme(NamedTuple):
     """A morpheme that Kiwi found.
 
-    Spans may overlap (갔 is 가/VV and 었/EP on one syllable) and may be empty (an unwritten 이/VCP).
-    ``form`` is the dictionary form, not the surface: 추워서 has 춥/VA.
+    Spans may overlap (갔 is 가/VV and 었/EP on one syllable) and may be empty (an unwritten
+    이/VCP). ``form`` is the dictionary form, not the surface: 추워서 has 춥/VA.
 
     Example: ``Morpheme("학교", "NNG", 6, 8)`` in ``"나는 어제 학교에 갔다."``.
     """

@@ -84,8 +84,10 @@ def _model(vocabulary: Vocabulary) -> models.Model:
 
 
 def _merges(pieces: tuple[str, ...], scores: tuple[float, ...]) -> list[tuple[str, str]]:
-    """SentencePiece joins the neighbours whose join has the best score: all ways to make each piece,
-    best piece first."""
+    """All ways to make each piece, best piece first.
+
+    SentencePiece joins the neighbours whose join has the best score.
+    """
     known = dict(zip(pieces, scores, strict=True))
     for special in SPECIALS:
         known.pop(special, None)

@@ -11,28 +11,35 @@ from __future__ import annotations
 import base64
 import functools
 import json
-import re
-import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from tokenizers import Regex, normalizers
 
+from komlm.text.span_edits import (
+    NFC,
+    REMEMBERED,
+    SHORT,
+    Draft,
+    Rewritten,
+    collapse,
+    compose,
+    composed,
+    edit,
+    give_away,
+    inert_code_points,
+    opens,
+    prefer_white_space,
+    special_for_nfc,
+    special_pattern,
+)
 from komlm.types import Span
 
 GUARD = "\U0010fffd"
 """A private-use character that keeps a combining mark apart from its base in the exported form."""
-
-_NFC = normalizers.NFC()
-# Python's and tokenizers' tables of Unicode differ, so NFC is always the one that is exported.
-
-_LATE_COMPOSERS = re.compile("[\u1160-\u11ff\ud7b0-\ud7ff\U00016d40-\U00016d7f]")
-# Vowels and finals of conjoining Hangul, and Kirat Rai: letters that compose with what precedes.
 
 _EXTENDERS = (
     r"[\p{M}\p{Cn}\n\x{0E33}\x{0EB3}\x{200C}\x{200D}\x{FF9E}\x{FF9F}"
@@ -41,10 +48,6 @@ _EXTENDERS = (
 # What joins the character before it in one grapheme; \p{Cn} since tokenizers' table of graphemes is
 # newer than its regex engine's. `Precompiled` looks a short grapheme up as a whole and, when its
 # first character is in the map, drops the rest of it.
-
-_SHORT = 16
-_REMEMBERED = 1 << 14
-# Texts repeat their short clusters ("…", a line end, a syllable in NFD): that many are kept.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,11 +111,11 @@ def nfc(text: str) -> Normalized:
     Example: ``nfc("\\u1112\\u1161\\u11ab 번")`` has the text ``"한 번"`` and
     the starts ``[0, 3, 4]``.
     """
-    special = _special_for_nfc()
+    special = special_for_nfc()
     if special.search(text) is None:
         return Normalized(text)
     check_surrogates(text)
-    draft = _edit(text, special, _opens, _look_up_composed)
+    draft = edit(text, special, opens, composed)
     return Normalized(draft.text, draft.starts, draft.ends)
 
 
@@ -133,11 +136,11 @@ class Normalizer:
         self.collapse = collapse
         self._charsmap = charsmap
         self._map = table
-        self._special = _special(
-            [code for code in _inert() if code and table[chr(code)] == chr(code)]
+        self._special = special_pattern(
+            [code for code in inert_code_points() if code and table[chr(code)] == chr(code)]
         )
-        self._stands_alone = functools.lru_cache(maxsize=_REMEMBERED)(self._is_independent)
-        self._rewrite_short = functools.lru_cache(maxsize=_REMEMBERED)(self._rewrite)
+        self._stands_alone = functools.lru_cache(maxsize=REMEMBERED)(self._is_independent)
+        self._rewrite_short = functools.lru_cache(maxsize=REMEMBERED)(self._rewrite)
 
     @classmethod
     def default(cls, *, collapse: bool = True) -> Normalizer:
@@ -157,9 +160,9 @@ class Normalizer:
         for step in state.get("normalizers", []):
             if step["type"] == "Precompiled":
                 charsmap = base64.b64decode(step["precompiled_charsmap"])
-        for collapse in (True, False):
-            if json.loads(_exported(charsmap, collapse).__getstate__()) == state:
-                return cls(charsmap, collapse=collapse)
+        for collapses in (True, False):
+            if json.loads(_exported(charsmap, collapses).__getstate__()) == state:
+                return _imported(charsmap, collapses)
         return None
 
     @property
@@ -184,17 +187,17 @@ class Normalizer:
 
     def __call__(self, text: str) -> Normalized:
         """Normalise a text; a lone surrogate is a ValueError that names its offset."""
-        draft = _Draft(text)
+        draft = Draft(text)
         if self._special.search(text) is not None:
             check_surrogates(text)
-            draft = _edit(text, self._special, self._stands_alone, self._look_up)
+            draft = edit(text, self._special, self._stands_alone, self._look_up)
         out, starts, ends, lost, unwritten = draft
         if starts is not None and ends is not None and lost:
-            _give_away(out, starts, ends, lost)
+            give_away(out, starts, ends, lost)
         if self.collapse and ("  " in out or out[:1] == " " or out[-1:] == " "):
             if starts is not None and ends is not None and unwritten:
-                _prefer_white_space(out, starts, ends, unwritten)
-            out, starts, ends = _collapse(out, starts, ends)
+                prefer_white_space(out, starts, ends, unwritten)
+            out, starts, ends = collapse(out, starts, ends)
         return Normalized(out, starts, ends)
 
     def __reduce__(self) -> tuple[Callable[..., Normalizer], tuple[bytes | None, bool]]:
@@ -204,22 +207,22 @@ class Normalizer:
 
     def _is_independent(self, char: str) -> bool:
         """Whether nothing before ``char`` can have a part in what becomes of it."""
-        if char == "\0" or not _opens(char):
+        if char == "\0" or not opens(char):
             return False
-        first = self._map[_NFC.normalize_str(char)[0]][:1]
-        return first != "" and _opens(first)
+        first = self._map[NFC.normalize_str(char)[0]][:1]
+        return first != "" and opens(first)
 
-    def _look_up(self, cluster: str) -> _Rewritten:
-        return (self._rewrite_short if len(cluster) <= _SHORT else self._rewrite)(cluster)
+    def _look_up(self, cluster: str) -> Rewritten:
+        return (self._rewrite_short if len(cluster) <= SHORT else self._rewrite)(cluster)
 
-    def _rewrite(self, cluster: str) -> _Rewritten:
+    def _rewrite(self, cluster: str) -> Rewritten:
         """What becomes of a stretch of text, step by step: exact for any text, and slow."""
         size = len(cluster)
-        text, starts, ends = _compose(cluster.replace("\0", ""))
+        text, starts, ends = compose(cluster.replace("\0", ""))
         mapped = [self._map[char] for char in text]
         starts = [at for at, new in zip(starts, mapped, strict=True) for _ in new]
         ends = [at for at, new in zip(ends, mapped, strict=True) for _ in new]
-        text, starts, ends = _compose("".join(mapped), starts, ends)
+        text, starts, ends = compose("".join(mapped), starts, ends)
         if "\0" in cluster:
             kept = [at for at, char in enumerate(cluster) if char != "\0"]
             starts = [kept[at] for at in starts]
@@ -239,8 +242,8 @@ class Normalizer:
             at for at, char in enumerate(text) if char == " " and not cluster[starts[at]].isspace()
         )
         if not lost and starts == list(range(size)) and ends == list(range(1, size + 1)):
-            return _Rewritten(text, None, None, (), ())
-        return _Rewritten(text, tuple(starts), tuple(ends), lost, unwritten)
+            return Rewritten(text, None, None, (), ())
+        return Rewritten(text, tuple(starts), tuple(ends), lost, unwritten)
 
 
 def load_table() -> dict[str, str]:
@@ -302,240 +305,11 @@ def _default(collapse: bool) -> Normalizer:
     return normalizer
 
 
+@functools.lru_cache(maxsize=8)
+def _imported(charsmap: bytes, collapse: bool) -> Normalizer:
+    """One for all tokenizers with this map: looking at each code point takes half a second."""
+    return Normalizer(charsmap, collapse=collapse)
+
+
 def _restored(charsmap: bytes | None, collapse: bool) -> Normalizer:
     return _default(collapse) if charsmap is None else Normalizer(charsmap, collapse=collapse)
-
-
-class _Rewritten(NamedTuple):
-    """What became of a cluster; without starts and ends all is in its place."""
-
-    text: str
-    starts: tuple[int, ...] | None
-    ends: tuple[int, ...] | None
-    lost: tuple[tuple[int, int], ...]
-    """Originals that no character covers: (number of the character that follows, offset)."""
-    unwritten: tuple[int, ...]
-    """Numbers of the spaces that stand for no white space of the original."""
-
-
-class _Draft(NamedTuple):
-    """A whole text with its clusters rewritten, before lost characters are given away."""
-
-    text: str
-    starts: np.ndarray | None = None
-    ends: np.ndarray | None = None
-    lost: Sequence[tuple[int, int]] = ()
-    unwritten: Sequence[int] = ()
-
-
-@functools.lru_cache(maxsize=1 << 16)
-def _opens(char: str) -> bool:
-    """Whether ``char`` surely composes with nothing before it, nor changes places with it."""
-    category = unicodedata.category(char)
-    # A code point unassigned here may be a mark in the Unicode version of tokenizers.
-    return category[0] != "M" and category != "Cn" and _LATE_COMPOSERS.match(char) is None
-
-
-@functools.cache
-def _inert() -> list[int]:
-    """The code points below U+10000 that open a segment and that NFC leaves as they are."""
-    codes = chain(range(0xD800), range(0xE000, 0x10000))
-    return [
-        code for code in codes if _opens(char := chr(code)) and _NFC.normalize_str(char) == char
-    ]
-
-
-def _special(plain: Sequence[int]) -> re.Pattern[str]:
-    """A run of characters that are not among the plain ones.
-
-    All above U+FFFF are special, since a regex class with many ranges up there is slow; what
-    rewrites a cluster finds out which of them stay.
-    """
-    cuts = np.flatnonzero(np.diff(plain) != 1) + 1
-    ranges = "".join(
-        f"{re.escape(chr(run[0]))}-{re.escape(chr(run[-1]))}" for run in np.split(plain, cuts)
-    )
-    return re.compile(f"[^{ranges}]+")
-
-
-@functools.cache
-def _special_for_nfc() -> re.Pattern[str]:
-    return _special(_inert())
-
-
-def _segments(text: str) -> Iterator[tuple[int, int]]:
-    """Stretches that NFC treats alone. White space is one of its own: its span is no letter's."""
-    start = 0
-    for at in range(1, len(text)):
-        if _opens(text[at]) or text[at - 1].isspace():
-            yield start, at
-            start = at
-    if text:
-        yield start, len(text)
-
-
-def _compose(
-    text: str, starts: list[int] | None = None, ends: list[int] | None = None
-) -> tuple[str, list[int], list[int]]:
-    """NFC of a text whose characters have these spans (their own places where None)."""
-    if starts is None or ends is None:
-        starts, ends = list(range(len(text))), list(range(1, len(text) + 1))
-    if _NFC.normalize_str(text) == text:
-        return text, starts, ends
-    out: list[str] = []
-    new_starts: list[int] = []
-    new_ends: list[int] = []
-    for a, b in _segments(text):
-        new = _NFC.normalize_str(text[a:b])
-        out.append(new)
-        if new == text[a:b]:
-            new_starts += starts[a:b]
-            new_ends += ends[a:b]
-        else:
-            new_starts += [starts[a]] * len(new)
-            new_ends += [ends[b - 1]] * len(new)
-    return "".join(out), new_starts, new_ends
-
-
-def _compose_cluster(cluster: str) -> _Rewritten:
-    text, starts, ends = _compose(cluster)
-    if text == cluster:
-        return _Rewritten(text, None, None, (), ())
-    return _Rewritten(text, tuple(starts), tuple(ends), (), ())
-
-
-_compose_short_cluster = functools.lru_cache(maxsize=_REMEMBERED)(_compose_cluster)
-
-
-def _look_up_composed(cluster: str) -> _Rewritten:
-    return (_compose_short_cluster if len(cluster) <= _SHORT else _compose_cluster)(cluster)
-
-
-def _edit(
-    text: str,
-    special: re.Pattern[str],
-    stands_alone: Callable[[str], bool],
-    rewrite: Callable[[str], _Rewritten],
-) -> _Draft:
-    """The text with its clusters rewritten; ``special`` finds them."""
-    parts: list[str] = []
-    places: list[int] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    lost: list[tuple[int, int]] = []
-    unwritten: list[int] = []
-    shifts = [0]  # Place in the original less place in the new text, of each stretch in turn.
-    lengths: list[int] = []
-    done = size = 0
-    for match in special.finditer(text):
-        a, b = match.span()
-        if a and not stands_alone(text[a]):
-            a -= 1  # What the run begins with may join the plain character before it.
-        new = rewrite(text[a:b])
-        if new.starts is None and new.text == text[a:b]:
-            continue
-        parts += (text[done:a], new.text)
-        done = b
-        if new.starts is not None and new.ends is not None:
-            at = a - shifts[-1]
-            places += range(at, at + len(new.text))
-            starts += [a + start for start in new.starts]
-            ends += [a + end for end in new.ends]
-            lost += [(at + number, a + offset) for number, offset in new.lost]
-            unwritten += [at + number for number in new.unwritten]
-            lengths.append(at + len(new.text) - size)
-            size += lengths[-1]
-            shifts.append(b - size)
-    if not parts:
-        return _Draft(text)
-    parts.append(text[done:])
-    out = "".join(parts)
-    if not lengths:
-        return _Draft(out)
-    lengths.append(len(out) - size)
-    all_starts = np.arange(len(out)) + np.array(shifts).repeat(lengths)
-    all_ends = all_starts + 1
-    if places:
-        all_starts[places] = starts
-        all_ends[places] = ends
-    return _Draft(out, all_starts, all_ends, lost, unwritten)
-
-
-def _give_away(
-    text: str,
-    starts: np.ndarray,
-    ends: np.ndarray,
-    lost: Sequence[tuple[int, int]],
-) -> None:
-    """Widen spans in place: a lost original goes to the next character that is no space.
-
-    At the end of the text it goes to the last one. Characters of one span keep one span.
-    """
-    owners: dict[int, int] = {}
-    searched = owner = len(text)
-    for number, offset in reversed(lost):
-        at = number
-        while at < searched and text[at] == " ":
-            at += 1
-        if at < searched:
-            owner = at
-        searched = number
-        owners[owner] = offset
-    trailing = owners.pop(len(text), None)
-    for at, offset in owners.items():
-        span = (starts[at], ends[at])
-        while at < len(text) and (text[at] == " " or (starts[at], ends[at]) == span):
-            if text[at] != " ":
-                starts[at] = min(starts[at], offset)
-            at += 1
-    if trailing is not None:
-        last = max(offset for _, offset in lost)
-        at = len(text.rstrip(" ")) - 1
-        span = (starts[at], ends[at]) if at >= 0 else (0, 0)
-        while at >= 0 and (text[at] == " " or (starts[at], ends[at]) == span):
-            if text[at] != " ":
-                ends[at] = max(ends[at], last + 1)
-            at -= 1
-
-
-def _prefer_white_space(
-    text: str,
-    starts: np.ndarray,
-    ends: np.ndarray,
-    unwritten: Sequence[int],
-) -> None:
-    """Give the first space of a run, in place, the span of the first that was white space."""
-    without = set(unwritten)
-    for first in unwritten:
-        if first and text[first - 1] == " ":
-            continue
-        at = first
-        while at in without and text[at + 1 : at + 2] == " ":
-            at += 1
-        if at not in without:
-            starts[first], ends[first] = starts[at], ends[at]
-
-
-def _collapse(
-    text: str, starts: np.ndarray | None, ends: np.ndarray | None
-) -> tuple[str, np.ndarray | None, np.ndarray | None]:
-    """Make runs of spaces one (the first of them) and trim the ends."""
-    front, back = len(text) - len(text.lstrip(" ")), len(text.rstrip(" "))
-    if front >= back:
-        return "", None, None
-    if "  " not in text[front:back]:
-        if starts is None or ends is None:
-            if front == 0:
-                return text[:back], None, None
-            return text[front:back], np.arange(front, back), np.arange(front + 1, back + 1)
-        return text[front:back], starts[front:back], ends[front:back]
-    codes = np.frombuffer(text.encode("utf-32-le"), dtype="<u4")
-    keep = codes != ord(" ")
-    keep[1:] |= keep[:-1].copy()
-    keep[:front] = False
-    keep[back:] = False
-    out = re.sub(" {2,}", " ", text[front:back])
-    if starts is None or ends is None:
-        places = np.flatnonzero(keep)
-        return out, places, places + 1
-    return out, starts[keep], ends[keep]

@@ -181,7 +181,6 @@ def read_model(content: bytes, name: str, order: Sequence[str] | None = None) ->
         ValueError: not a SentencePiece model of type unigram or BPE; or an ``order`` that names
             pieces the model has not, or lacks a special.
     """
-    from google.protobuf.message import DecodeError
 
     model = proto.ModelProto()
     try:

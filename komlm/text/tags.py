@@ -20,7 +20,7 @@ CLASSES: tuple[str, ...] = (
     "eomi",
     "symbol",
 )
-"""Classes from the most to the least contentful; the head of a unit is its most contentful morpheme."""
+"""From the most to the least contentful; the head of a unit is its most contentful morpheme."""
 
 NO_CLASS = len(CLASSES)
 """The class number of tag code 0: a unit in which Kiwi found no morpheme."""

@@ -1,7 +1,7 @@
 """A tokenizer folder: text -> ids, with the span of each piece in the text as given.
 
-The one encoder is the `tokenizers` object in the folder's tokenizer.json, so that training, komlm and
-`AutoTokenizer` cut every text alike.
+The one encoder is the `tokenizers` object in the folder's tokenizer.json, so that training, komlm
+and `AutoTokenizer` cut every text alike.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ class Tokenizer:
         self.special_ids = _special_ids(backend, config, folder)
         self.normalizer = Normalizer.from_exported(backend.normalizer)
         """None: a tokenizer of another make, whose own normaliser does its work unseen."""
+        backend.no_padding()
+        backend.no_truncation()
         self._reading_masks = backend
         # A second object, since the switch below and the normaliser belong to the object: text
         # comes to it normalised, so its offsets are those of the normalised text.
         self._plain = tokenizers.Tokenizer.from_str(backend.to_str())
         self._plain.encode_special_tokens = True
-        self._plain.no_padding()
-        self._plain.no_truncation()
         if self.normalizer is not None:
             self._plain.normalizer = None
         # With byte fallback, pieces such as <0xEA> are a part of a character each.
@@ -217,8 +217,8 @@ class Tokenizer:
         if not 0 <= model_entries - self.vocabulary_size < _MOST_PADDING:
             raise ValueError(
                 f"the model has {model_entries:,} entries and the tokenizer in {self.folder} has "
-                f"{self.vocabulary_size:,}: they do not belong together. Use the tokenizer that the "
-                "model was trained with"
+                f"{self.vocabulary_size:,}: they do not belong together. Use the tokenizer that "
+                "the model was trained with"
             )
 
 

@@ -81,6 +81,7 @@ def batches(draw_: st.DrawFn) -> tuple[list[list[int]], list[list[int]]]:
     return [[f for f, _ in row] for row in rows], [[t for _, t in row] for row in rows]
 
 
+@pytest.mark.property
 @given(
     batches(),
     st.sampled_from([*STRATEGIES]),
@@ -104,6 +105,7 @@ def test_equal_to_the_naive_oracle(
         assert hidden[i].tolist() == select_naively(starts, tags, first + i, unit, settings)
 
 
+@pytest.mark.property
 @given(batches(), st.sampled_from([*STRATEGIES]), st.sampled_from([0.1, 0.15, 0.5]), WEIGHTS)
 def test_the_contract_of_a_row(
     rows_of: Callable[..., Rows],

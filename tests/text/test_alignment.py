@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.text.oracle import LONGEST_UNIT, overlap, unit_starts
-from tests.text.strategies import texts
 
-from komlm.text.alignment import LEVELS, Alignment, align_arrays
+from komlm.text.alignment import Alignment
 from komlm.text.analysis import Analyzer
 from komlm.text.tags import CLASS_OF_TAG, CLASSES, TAG_CODE, TAGS
 from komlm.text.tokenizer import Pieces, Tokenizer
+from komlm.text.units import LEVELS, align_arrays
 from komlm.types import Flag
+from tests.text.oracle import LONGEST_UNIT, overlap, unit_starts
+from tests.text.strategies import texts
 
 
 @st.composite
@@ -49,6 +50,7 @@ def arrays(spans: list) -> tuple[np.ndarray, np.ndarray]:
     return table[:, 0], table[:, 1]
 
 
+@pytest.mark.property
 @given(layouts(), st.data())
 def test_arrays_are_the_components_of_the_overlap_graph(layout: tuple, data: st.DataObject) -> None:
     pieces, morphemes, eojeols = layout
@@ -111,6 +113,7 @@ def check_alignment(alignment: Alignment) -> None:
         assert {n for n, c in enumerate(text) if not c.isspace()} <= covered
 
 
+@pytest.mark.property
 @given(text=texts)
 def test_any_text(text: str, analyzer: Analyzer, tokenizer: Tokenizer) -> None:
     analysis = analyzer(text)

@@ -10,11 +10,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.text.strategies import texts
 
 from komlm.text.analysis import MAX_CHUNK, Analyzer, _chunks, analyzer_identity
-from komlm.text.tags import CLASS_OF_CODE, CLASS_OF_TAG, CLASSES, NO_CLASS, TAG_CODE, TAGS, plain_tag
+from komlm.text.tags import (
+    CLASS_OF_CODE,
+    CLASS_OF_TAG,
+    CLASSES,
+    NO_CLASS,
+    TAG_CODE,
+    TAGS,
+    plain_tag,
+)
 from komlm.types import Span
+from tests.text.strategies import texts
 
 
 @given(text=texts)
@@ -85,7 +93,9 @@ def test_a_user_dictionary_is_used_and_is_part_of_the_identity(tmp_path: Path) -
     assert analyzer_identity(path) != first
 
 
-@pytest.mark.parametrize("content", [b"no tab here\n", "낱말\tXYZ\t0\n".encode(), b"\xff\xfe\tNNP\n"])
+@pytest.mark.parametrize(
+    "content", [b"no tab here\n", "낱말\tXYZ\t0\n".encode(), b"\xff\xfe\tNNP\n"]
+)
 def test_a_broken_dictionary_is_named(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "words.tsv"
     path.write_bytes(content)

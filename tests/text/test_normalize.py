@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import normalizers
 
@@ -437,9 +437,9 @@ def test_some_code_points_alone(name: str) -> None:
         check(name, chr(code))
 
 
+@pytest.mark.property
 @pytest.mark.parametrize("name", ["ours", "kobert"])
 @given(text=tricky())
-@settings(max_examples=max(2_000, settings().max_examples), deadline=None)
 def test_any_text(name: str, text: str) -> None:
     check(name, text)
     once = Normalizer.default()(text).text
@@ -454,6 +454,7 @@ def test_any_text_otherwise(name: str, text: str) -> None:
     check(name, text)
 
 
+@pytest.mark.property
 @given(text=tricky())
 def test_nfc_of_any_text(text: str) -> None:
     normal = nfc(text)

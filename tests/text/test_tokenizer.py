@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given
-from tests.text.strategies import texts
 from tokenizers import Tokenizer as Backend
 from tokenizers import models, normalizers, pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from komlm.text.tokenizer import Tokenizer, _from_offsets
+from tests.text.strategies import texts
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +23,7 @@ def auto(tokenizer_folder: Path) -> PreTrainedTokenizerBase:
     return AutoTokenizer.from_pretrained(tokenizer_folder)
 
 
+@pytest.mark.property
 @given(text=texts)
 def test_ids_are_those_of_autotokenizer(
     text: str, tokenizer: Tokenizer, auto: PreTrainedTokenizerBase
@@ -32,6 +33,7 @@ def test_ids_are_those_of_autotokenizer(
     assert not set(ids) & {1, 2, 3, 4}
 
 
+@pytest.mark.property
 @given(text=texts)
 def test_spans_from_lengths_are_those_from_offsets(text: str, tokenizer: Tokenizer) -> None:
     """Two ways to the same spans: lengths of the pieces added up, and the encoder's offsets."""
