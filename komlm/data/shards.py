@@ -220,6 +220,11 @@ class Shards:
             offsets=np.concatenate([np.zeros(1, np.int64), *ends]),
         )
 
+    def has_documents(self, split: str) -> bool:
+        """Whether a split of these shards holds any document, as the manifest has it."""
+        parts = self.manifest["parts"].items()
+        return any(part["documents"] for name, part in parts if name.startswith(f"{split}/"))
+
     @property
     def documents(self) -> int:
         return len(self.offsets) - 1

@@ -40,7 +40,8 @@ class Result:
         run_folder: holds config.toml, metrics.jsonl and the checkpoints.
         checkpoint: the last one.
         step: updates done.
-        heldout: the latest measurement on held-out rows, None before the first.
+        heldout: the latest measurement on held-out rows, None before the first and where no
+            document is held out.
         stopped: it left before its last step; ``--resume`` goes on.
         signal: number of the signal that stopped it, or None.
     """
@@ -83,9 +84,7 @@ def pretrain(
     if not config.data.shards:
         raise ValueError("data.shards is empty: wanted a folder that `komlm prepare` wrote")
     train = Shards.open(Path(config.data.shards), "train")
-    heldout = Shards.open(Path(config.data.shards), "heldout")
     source = RowSource(train, config.rows.max_length, config.rows.cut)
-    heldout_source = RowSource(heldout, config.rows.max_length, config.rows.cut)
     state = RunState.new(config, train)
 
     open_run_folder(run_folder, config)
@@ -95,12 +94,12 @@ def pretrain(
         checkpoint.prune(run_folder, state.step, training.keep_checkpoints)
         progress.on_message(f"going on after {saved}")
 
-    recovery = Recovery(
-        source=heldout_source,
-        numbers=spread(len(heldout_source), training.evaluate_rows),
-        counts=train.counts(),
-        batch_rows=training.micro_batch_rows,
-    )
+    recovery = _recovery(config, train)
+    if recovery is None:
+        progress.on_message(
+            f"{config.data.shards} holds no document back, so nothing is measured: "
+            "`komlm prepare --heldout 0.05` holds back more"
+        )
     batches = Batches(source, state.objective, training, pin=state.device.type == "cuda")
     with (
         StopRequest(training.stop_after_minutes) as stop,
@@ -129,7 +128,7 @@ def pretrain(
                     }
                 )
                 speed.begin_window()
-            if last or state.step % training.evaluate_every == 0:
+            if recovery and (last or state.step % training.evaluate_every == 0):
                 measured = recovery.measure(state.model, state.device, state.precision)
                 metrics.write({"step": state.step, "heldout": measured})
                 progress.on_message(f"step {state.step}: {summary(measured, config.masking.unit)}")
@@ -151,6 +150,20 @@ def pretrain(
             stopped=state.step < training.steps,
             signal=stop.signal if state.step < training.steps else None,
         )
+
+
+def _recovery(config: Config, train: Shards) -> Recovery | None:
+    """What measures on held-out rows; None where a small corpus has held no document back."""
+    if not train.has_documents("heldout"):
+        return None
+    heldout = Shards.open(train.folder, "heldout")
+    source = RowSource(heldout, config.rows.max_length, config.rows.cut)
+    return Recovery(
+        source=source,
+        numbers=spread(len(source), config.training.evaluate_rows),
+        counts=train.counts(),
+        batch_rows=config.training.micro_batch_rows,
+    )
 
 
 @dataclass(frozen=True)

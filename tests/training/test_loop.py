@@ -19,10 +19,12 @@ from komlm.checkpoints import checkpoints
 from komlm.config import Config, MaskingConfig, ModelConfig, to_toml
 from komlm.data.rows import RowSource
 from komlm.data.shards import Shards
+from komlm.files import read_json, write_json
 from komlm.training import loop
 from komlm.training.batches import Batches
 from komlm.training.loop import NotFiniteError, backward, pretrain, train_step
 from komlm.training.metrics import TIME_FIELDS, read_metrics
+from komlm.training.progress import Messages
 from komlm.training.state import RunState
 
 World = Any
@@ -255,6 +257,28 @@ def test_time_limit_saves_and_leaves_and_may_be_lifted(
     name = "step-12/model.safetensors"
     assert (run_folder / name).read_bytes() == (unbroken / name).read_bytes()
     assert pretrain(config, run_folder, resume=True, progress=world.silent()).step == 12
+
+
+def test_a_corpus_that_holds_nothing_back_is_trained_without_measuring(
+    config: Config, shards_folder: Path, tmp_path: Path
+) -> None:
+    """A small corpus at 1 % may hold no document back: said, and no reason to stop."""
+    shards = tmp_path / "shards"
+    shutil.copytree(shards_folder, shards)
+    manifest = read_json(shards / "manifest.json")
+    parts = {name: part for name, part in manifest["parts"].items() if name.startswith("train/")}
+    write_json(shards / "manifest.json", {**manifest, "parts": parts})
+    said: list[str] = []
+
+    class Listener(Messages):
+        def on_message(self, text: str) -> None:
+            said.append(text)
+
+    changed = replace(config, data=replace(config.data, shards=str(shards)))
+    result = pretrain(changed, tmp_path / "run", progress=Listener())
+    assert result.heldout is None
+    assert result.step == config.training.steps
+    assert any("komlm prepare --heldout" in text for text in said)
 
 
 def test_old_checkpoints_are_deleted(config: Config, tmp_path: Path, world: World) -> None:
