@@ -170,7 +170,7 @@ class Normalizer:
         """The precompiled character map; compiled by SentencePiece when the default is asked."""
         if self._charsmap is None:
             # Imported here since only an export needs SentencePiece, never an encoding.
-            from komlm.text.sentencepiece_model import compile_charsmap
+            from komlm.text.charsmap import compile_charsmap
 
             self._charsmap = compile_charsmap(self._map)
         return self._charsmap

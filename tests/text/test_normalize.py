@@ -139,7 +139,7 @@ def kobert(collapse: bool = True) -> Normalizer:
 @cache
 def small() -> Normalizer:
     """A map unlike ours: it takes case away, drops CR, makes a space of ZWSP, parts a mark."""
-    from komlm.text.sentencepiece_model import compile_charsmap
+    from komlm.text.charsmap import compile_charsmap
 
     table = {"A": "a", "E": "e", "\n": " ", "\r": "", "\u200b": " ", "´": " \u0301", "½": "1⁄2"}
     return Normalizer(compile_charsmap({**table, "ㅋ": "\u110f", "ㅠ": "\u1172"}))
@@ -513,7 +513,7 @@ def test_pickle(name: str) -> None:
 
 
 def test_charsmap_of_nothing() -> None:
-    from komlm.text.sentencepiece_model import compile_charsmap
+    from komlm.text.charsmap import compile_charsmap
 
     with pytest.raises(ValueError, match="no entry"):
         compile_charsmap({"\0": ""})
