@@ -36,7 +36,7 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         _check(self.vocabulary_size >= 8, "data.vocabulary_size", self.vocabulary_size, "8 or more")
-        _check(0 < self.heldout < 1, "data.heldout", self.heldout, "a share between 0 and 1")
+        _check(0 <= self.heldout < 1, "data.heldout", self.heldout, "a share from 0 up to 1")
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class RowsConfig:
 
     def __post_init__(self) -> None:
         # 16 pieces is the longest unit, with [CLS] and [SEP] a row must hold at least one.
-        _check(self.max_length >= 18, "rows.max_length", self.max_length, "18 or more")
+        _check(18 <= self.max_length <= 65_535, "rows.max_length", self.max_length, "18 to 65,535")
         _check(self.cut in ("eojeol", "sentence"), "rows.cut", self.cut, "eojeol or sentence")
 
 
@@ -134,6 +134,7 @@ class TrainingConfig:
             _check(getattr(self, name) >= 1, f"training.{name}", getattr(self, name), "1 or more")
         for name in ("evaluate_rows", "checkpoint_every"):
             _check(getattr(self, name) >= 1, f"training.{name}", getattr(self, name), "1 or more")
+        _check(self.weight_decay < math.inf, "training.weight_decay", self.weight_decay, "a number")
         for name in ("warmup_steps", "weight_decay", "clip_norm", "seed", "keep_checkpoints"):
             _check(getattr(self, name) >= 0, f"training.{name}", getattr(self, name), "0 or more")
         _check(self.seed < 2**63, "training.seed", self.seed, "less than 2 to the power of 63")

@@ -15,6 +15,15 @@ UNFINISHED = ".unfinished"
 """Suffix of what is being written; whatever bears it can be deleted."""
 
 
+def beside(folder: Path, suffix: str) -> Path:
+    """The folder of that name with a suffix, next to it.
+
+    Example: ``beside(Path("shards"), ".analysis")`` -> ``shards.analysis``; ``-o .`` works too.
+    """
+    named = folder if folder.name else folder.absolute()
+    return named.with_name(named.name + suffix)
+
+
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file's bytes as hexadecimal digits."""
     with path.open("rb") as file:

@@ -17,6 +17,7 @@ from komlm.corpus.engine import Advance
 from komlm.corpus.prepare import check_heldout, prepare
 from komlm.corpus.source import Reading, find_source
 from komlm.corpus.stage import content_of
+from komlm.files import beside
 from komlm.names import unknown
 from komlm.text.export import write_folder
 from komlm.text.normalize import Normalizer
@@ -81,6 +82,8 @@ def train_tokenizer(
     if kind not in KINDS:
         # Said now, not after the hours of an analysis.
         raise ValueError(unknown("type", kind, KINDS))
+    if plain and dictionary is not None:
+        raise ValueError("--plain reads no morphemes, so --dictionary would change nothing")
     normalizer = Normalizer.default()
     words: Counter[str] = Counter()
     if plain and not (len(corpus) == 1 and is_analysis(Path(corpus[0]))):
@@ -91,7 +94,7 @@ def train_tokenizer(
                 words.update(plain_words_of(document.text, normalizer))
                 advance(len(document.text))
     else:
-        keep = folder.with_name(folder.name + ".analysis")
+        keep = beside(folder, ".analysis")
         analysis = AnalysisFolder(analysis_of(corpus, keep, bar, workers, dictionary, reading))
         with bar("count words", analysis.manifest["counts"]["characters"], "characters") as advance:
             for analysed in analysis:
@@ -125,7 +128,7 @@ def prepare_corpus(
     check_heldout(heldout)
     Tokenizer.load(tokenizer)
     content_of(folder, "shards")
-    keep = folder.with_name(folder.name + ".analysis")
+    keep = beside(folder, ".analysis")
     analysis = analysis_of(corpus, keep, bar, workers, dictionary, reading)
     total = AnalysisFolder(analysis).manifest["counts"]["eojeols"]
     with bar("prepare", total, "eojeols") as advance:

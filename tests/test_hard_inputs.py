@@ -313,6 +313,7 @@ def check_padded_row(
             "kind": "shards",
             "vocabulary_size": tokenizer.vocabulary_size,
             "special_ids": tokenizer.special_ids,
+            "tokenizer": {},
             "identity": "one text",
             "counts": {},
             "parts": {"train/part-00000.arrow": entry},

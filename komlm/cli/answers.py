@@ -88,7 +88,7 @@ def to_json(value: dict[str, Any]) -> str:
 
     Example: the line separator U+2028 goes out as its escape, as some programs end a line there.
     """
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return _NOT_PLAIN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

@@ -54,6 +54,7 @@ def pretrain(
     SIGTERM and Ctrl-C save a checkpoint and leave; --resume goes on to the same bits.
     """
     from komlm.config import load_config
+    from komlm.files import beside
     from komlm.pipeline import with_shards
     from komlm.recipes import find_recipe
     from komlm.terminal import TrainingBar, bar, shown
@@ -66,7 +67,7 @@ def pretrain(
     _check_names(config)
     folder = output or Path("runs") / path.stem
     check_run_folder(folder, config, resume)
-    config = with_shards(config, folder.with_name(folder.name + ".data"), bar, workers)
+    config = with_shards(config, beside(folder, ".data"), bar, workers)
     progress = TrainingBar()
     try:
         result = run(config, folder, resume, progress)
@@ -95,6 +96,9 @@ def _check_names(config: Config) -> None:
     pick("unit", config.masking.unit, STRATEGIES)
     pick("model.size", config.model.size, SIZES)
     Selection(config.masking.ratio, config.masking.weights)
+    for example in config.examples:
+        if "[MASK]" not in example:
+            raise ValueError(f"examples: no [MASK] in {example!r}")
 
 
 def _show_examples(checkpoint: Path, examples: list[str]) -> None:
@@ -105,5 +109,7 @@ def _show_examples(checkpoint: Path, examples: list[str]) -> None:
     if not examples:
         return
     model = FillMask.load(checkpoint)
+    mask = model.tokenizer.pieces[model.tokenizer.special_ids["mask"]]
     for example in examples:
-        print(f"{blanks_table(example, model.fill(example, top_k=3))}\n")
+        text = example.replace("[MASK]", mask)
+        print(f"{blanks_table(text, model.fill(text, top_k=3))}\n")

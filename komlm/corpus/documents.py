@@ -74,5 +74,6 @@ def decoded(raw: bytes, place: str) -> str:
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{place}: byte 0x{raw[error.start]:02x} at byte {error.start} of the line is not "
-            "UTF-8. Korean files are often CP949: convert them with `iconv -f cp949 -t utf-8`"
+            "UTF-8. Korean files are often CP949: convert them with `iconv -f cp949 -t utf-8`; a "
+            "packed file may be damaged: fetch it again"
         ) from error

@@ -142,7 +142,13 @@ def _prepare(
         stage.finish_part(record)
     return stage.finish(
         len(tasks),
-        {"vocabulary_size": tokenizer.vocabulary_size, "special_ids": tokenizer.special_ids},
+        {
+            "vocabulary_size": tokenizer.vocabulary_size,
+            "special_ids": tokenizer.special_ids,
+            "tokenizer": {
+                path.name: sha256_of(path) for path in sorted((folder / "tokenizer").iterdir())
+            },
+        },
     )
 
 

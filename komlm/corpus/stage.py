@@ -85,12 +85,18 @@ class StageFolder:
                 if (self.folder / name).exists():
                     print(f"{self.folder / name}: damaged, making it again", file=sys.stderr)
                     (self.folder / name).unlink()
+        elif there.get("identity") != self.identity and not self._holds_work():
+            # A first try that failed before its first part, over a dictionary for instance.
+            (self.folder / PLAN).unlink()
         elif there.get("identity") != self.identity:
             different = _different(there.get("recipe", {}), self.recipe)
             raise ValueError(
                 f"{self.folder} was made from something else{different}: choose another -o, or "
                 "delete it first"
             )
+
+    def _holds_work(self) -> bool:
+        return (self.folder / MANIFEST).exists() or any(self.folder.rglob("part-*"))
 
     def _find_finished(self) -> None:
         manifest = self.folder / MANIFEST

@@ -41,7 +41,7 @@ def _is_allowed(flags: int) -> bool:
 
 
 _ALLOWED = np.array([_is_allowed(flags) for flags in range(256)])
-_REQUIRED = ("vocabulary_size", "special_ids", "identity", "parts")
+_REQUIRED = ("vocabulary_size", "special_ids", "identity", "tokenizer", "parts")
 
 
 def id_type(vocabulary_size: int) -> type[np.uint16] | type[np.uint32]:
@@ -197,6 +197,7 @@ class Shards:
         folder = Path(folder)
         pick("split", split, SPLITS)
         manifest = read_manifest(folder)
+        _check_tokenizer(folder, manifest)
         parts = sorted(name for name in manifest["parts"] if name.startswith(f"{split}/"))
         batches: list[_Batch] = []
         for name in parts:
@@ -298,7 +299,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             f"{folder} holds no whole shards: manifest.json is missing. "
             f"Make them, or let a stopped run go on: {make.format(folder)}"
         )
-    manifest = read_json(path)
+    try:
+        manifest = read_json(path)
+    except ValueError as error:
+        raise ValueError(f"{str(error).removesuffix(' Make it again.')} {_AGAIN}") from error
     kind = manifest.get("kind")
     if kind == "analysis":
         raise ValueError(
@@ -311,6 +315,18 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if missing:
         raise ValueError(f"{path} lacks {', '.join(missing)}: made by another version. {_AGAIN}")
     return manifest
+
+
+def _check_tokenizer(folder: Path, manifest: dict[str, Any]) -> None:
+    """The copy of the tokenizer must be the one that cut the text: checkpoints get it too."""
+    for name, wanted in manifest["tokenizer"].items():
+        path = folder / "tokenizer" / name
+        if not path.is_file():
+            raise FileNotFoundError(f"{path} is missing. {_AGAIN}")
+        if sha256_of(path) != wanted:
+            raise ValueError(
+                f"{path} is damaged, or not of the tokenizer that made the shards. {_AGAIN}"
+            )
 
 
 def _open_part(folder: Path, name: str, manifest: dict[str, Any], verify: bool) -> list[_Batch]:

@@ -133,4 +133,6 @@ class Completer:
             # Logits for all places of 24 rows of 512 are gigabytes, and one place is asked for.
             states = self._model.base_model(input_ids=input_ids).last_hidden_state
             logits_BV = getattr(self._model, head)(states[row, places])
+        if not logits_BV.isfinite().all():
+            raise ValueError("the model's scores are not finite: its weights are spoilt")
         return logits_BV[:, : self._entries].float().log_softmax(-1)

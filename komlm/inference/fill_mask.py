@@ -22,6 +22,7 @@ from komlm.inference.completion import BEAM, Around, Completer
 from komlm.inference.loading import load_model
 from komlm.text.alignment import Aligner
 from komlm.text.analysis import Analyzer, Morpheme
+from komlm.text.normalize import nfc
 from komlm.text.tokenizer import WORD_START, Tokenizer
 
 
@@ -150,14 +151,19 @@ class FillMask:
 
         Example: ``fill_hidden("나는 어제 학교에 갔다.", ["학교"], "eojeol")`` hides 학교에.
         """
+        mask = self.tokenizer.pieces[self._mask_id]
+        if mask in text:
+            raise ValueError(f"{mask} and something to hide in one text: use one or the other")
         alignment = self.aligner(text)
         units = alignment.units(unit)
         chosen = set()
+        composed = nfc(text)  # 학교 is found in a text that is decomposed, and the other way round
         for stretch in hide:
-            start = text.find(stretch)
-            if start < 0 or not stretch:
+            wanted = nfc(stretch).text
+            at = composed.text.find(wanted)
+            if at < 0 or not wanted:
                 raise ValueError(f"{_short(stretch)} is not in {_short(text)}: nothing to hide")
-            end = start + len(stretch)
+            start, end = composed.span(at, at + len(wanted))
             met = {n for n, u in enumerate(units) if u.start < end and u.end > start}
             if not met:
                 raise ValueError(f"no piece holds {_short(stretch)}: nothing to hide")

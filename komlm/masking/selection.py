@@ -46,6 +46,8 @@ class Selection:
                 raise ValueError(unknown("class", name, CLASSES))
             if not (weight >= 0 and math.isfinite(weight)):
                 raise ValueError(f"weights[{name!r}] = {weight!r}: wanted 0 or more")
+        if self.weights.keys() >= set(CLASSES) and not any(self.weights.values()):
+            raise ValueError("weights: every class has 0, so nothing would be hidden")
 
     def keys(self, numbers: Tensor) -> Tensor:
         """The key of each row's draws. *Shape:* that of ``numbers``, the row numbers."""

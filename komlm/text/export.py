@@ -128,7 +128,10 @@ def write_folder(vocabulary: Vocabulary, sentencepiece_model: bytes, folder: Pat
         **specials,
     }
     with folder_written_whole(folder) as beside:
-        build_backend(vocabulary).save(str(beside / "tokenizer.json"))
+        # Not backend.save(): it tells of a full disk by a bare Exception.
+        (beside / "tokenizer.json").write_text(
+            build_backend(vocabulary).to_str(pretty=True), encoding="utf-8"
+        )
         (beside / "tokenizer.model").write_bytes(sentencepiece_model)
         for name, content in (("tokenizer_config", config), ("special_tokens_map", specials)):
             text = json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True)

@@ -99,9 +99,7 @@ class Tokenizer:
         except Exception as error:
             # `tokenizers` raises bare Exceptions for a file that it cannot read.
             raise ValueError(f"{path}: not a tokenizer: {error}") from error
-        config_path = folder / "tokenizer_config.json"
-        config = json.loads(config_path.read_text("utf-8")) if config_path.is_file() else {}
-        return cls(folder, backend, config)
+        return cls(folder, backend, _read_config(folder / "tokenizer_config.json"))
 
     def encode(self, text: str) -> Pieces:
         """Cut a text into pieces.
@@ -220,6 +218,18 @@ class Tokenizer:
                 f"{self.vocabulary_size:,}: they do not belong together. Use the tokenizer that "
                 "the model was trained with"
             )
+
+
+def _read_config(path: Path) -> dict[str, object]:
+    if not path.is_file():
+        return {}
+    try:
+        config = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: not a JSON file: {error}") from error
+    if not isinstance(config, dict):
+        raise ValueError(f"{path}: wanted a JSON object")
+    return config
 
 
 def _special_ids(

@@ -154,7 +154,7 @@ def read_order(path: Path) -> list[str]:
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not a JSON file: {error}") from error
     if isinstance(content, dict) and isinstance(content.get("idx_to_token"), list):
         order = content["idx_to_token"]

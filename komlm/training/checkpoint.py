@@ -115,7 +115,9 @@ def load(folder: Path, state: RunState) -> None:
         )
     refuse_other_settings(folder, saved["config"], fixed_settings(state.config))
     with quiet_transformers():
-        model = type(state.model).from_pretrained(folder, dtype=torch.float32)
+        model = type(state.model).from_pretrained(
+            folder, dtype=torch.float32, use_safetensors=True, local_files_only=True
+        )
     check_sizes(model, shards.vocabulary_size)
     state.model.load_state_dict(model.state_dict())
     _load_optimizer(folder, saved["step"], state)

@@ -87,6 +87,8 @@ def pretrain(
     source = RowSource(train, config.rows.max_length, config.rows.cut)
     state = RunState.new(config, train)
 
+    recovery = _recovery(config, train)
+
     open_run_folder(run_folder, config)
     saved = last_whole(run_folder, progress.on_message)
     if saved:
@@ -94,7 +96,6 @@ def pretrain(
         checkpoint.prune(run_folder, state.step, training.keep_checkpoints)
         progress.on_message(f"going on after {saved}")
 
-    recovery = _recovery(config, train)
     if recovery is None:
         progress.on_message(
             f"{config.data.shards} holds no document back, so nothing is measured: "
@@ -135,6 +136,7 @@ def pretrain(
             stopping = stop.wanted and not last
             if last or stopping or state.step % training.checkpoint_every == 0:
                 metrics.to_disk()
+                _check_weights(state)
                 saved = checkpoint.save(run_folder, state)
                 checkpoint.prune(run_folder, state.step, training.keep_checkpoints)
             if stopping:
@@ -149,6 +151,15 @@ def pretrain(
             heldout=metrics.last_heldout(),
             stopped=state.step < training.steps,
             signal=stop.signal if state.step < training.steps else None,
+        )
+
+
+def _check_weights(state: RunState) -> None:
+    """An update can spoil weights although loss and gradient were finite; none such is saved."""
+    if not all(bool(p.isfinite().all()) for p in state.model.parameters()):
+        raise NotFiniteError(
+            f"step {state.step} left weights that are not finite, so it is not saved: set a lower "
+            "training.learning_rate and begin anew, or go on from the last checkpoint"
         )
 
 

@@ -25,13 +25,21 @@ def check_run_folder(run_folder: Path, config: Config, resume: bool) -> None:
             f"{run_folder} exists already: go on with it by --resume, or name another with -o"
         )
     written = run_folder / "config.toml"
+    if not _holds_work(run_folder):
+        return
     if written.is_file():
         then = fixed_settings(load_config(written))
         refuse_other_settings(written, then, fixed_settings(config))
-    elif any(not file.name.startswith("config.toml") for file in run_folder.iterdir()):
+    else:
         raise ValueError(
             f"{run_folder} holds no config.toml, so it is no run to --resume; name another with -o"
         )
+
+
+def _holds_work(run_folder: Path) -> bool:
+    """Whether there is more than a first try that failed before its first checkpoint was made."""
+    ours = ("config.toml", "metrics.jsonl")
+    return any(not path.name.startswith(ours) for path in run_folder.iterdir())
 
 
 def open_run_folder(run_folder: Path, config: Config) -> None:

@@ -71,7 +71,9 @@ def check_fit(model: Any, shards: Shards, max_length: int) -> None:
     Raises:
         ValueError: they do not fit; the message names both sizes.
     """
-    tokenizer = AutoTokenizer.from_pretrained(shards.tokenizer_folder)
+    tokenizer = AutoTokenizer.from_pretrained(
+        shards.tokenizer_folder, local_files_only=True, trust_remote_code=False
+    )
     if len(tokenizer) != shards.vocabulary_size:
         raise ValueError(
             f"{shards.tokenizer_folder} holds a tokenizer of {len(tokenizer)} entries, and the "

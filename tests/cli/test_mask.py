@@ -108,6 +108,7 @@ def test_training_hides_the_same_in_a_row_of_the_text(
         "kind": "shards",
         "vocabulary_size": tokenizer.vocabulary_size,
         "special_ids": tokenizer.special_ids,
+        "tokenizer": {},
         "identity": "0" * 64,
         "counts": {},
         "parts": parts,

@@ -63,6 +63,7 @@ class World:
             "kind": "shards",
             "vocabulary_size": self.vocabulary_size,
             "special_ids": SPECIAL_IDS,
+            "tokenizer": {},
             "identity": "0" * 64,
             "counts": {},
             "parts": listed,

@@ -80,6 +80,7 @@ def write_shards(folder: Path, documents: int = 45, seed: int = 0) -> Path:
         "kind": "shards",
         "vocabulary_size": VOCABULARY,
         "special_ids": SPECIAL,
+        "tokenizer": {},
         "identity": f"{seed:064x}",
         "counts": {"documents": documents + 10, "pieces": 1000, "straddles": 5},
         "parts": parts,
