@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 from torch import nn
 from transformers import BertConfig, BertForMaskedLM, PreTrainedModel
+from transformers.utils import logging
 
 from komlm.names import pick
 
@@ -138,3 +140,17 @@ def check_sizes(model: PreTrainedModel, vocabulary_size: int) -> None:
             f"{vocabulary_size} entries: they do not belong together. "
             "Use the tokenizer that the model was trained with."
         )
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """No warnings and progress bars of transformers' own while a block runs."""
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import IntFlag
 from typing import NamedTuple
 
+LEVELS = ("piece", "morpheme", "eojeol")
+"""What a unit can be, from the smallest to the largest."""
+
 
 class Span(NamedTuple):
     """A half-open stretch of a text in Unicode code points.

@@ -99,7 +99,7 @@ def print_json(value: dict[str, Any]) -> None:
 
 def alignment_json(alignment: Alignment) -> dict[str, Any]:
     """What `align --json` says of a text."""
-    from komlm.text.units import LEVELS
+    from komlm.types import LEVELS
 
     return {
         "text": alignment.text,

@@ -135,7 +135,7 @@ def fill_mask(
     from komlm.inference.fill_mask import FillMask
     from komlm.names import pick
     from komlm.terminal import blanks_table, complain
-    from komlm.text.units import LEVELS
+    from komlm.types import LEVELS
 
     check_input(input_)
     pick("unit", unit, dict.fromkeys(LEVELS))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from komlm.models import quiet_transformers
 
 
 def load_model(folder: Path) -> Any:
@@ -62,19 +62,3 @@ def positions_of(model: Any) -> int:
         if name.endswith("position_embeddings") and padding is not None:
             return positions - int(padding) - 1
     return positions
-
-
-@contextmanager
-def quiet_transformers() -> Iterator[None]:
-    """No warnings and progress bars of transformers' own while a block runs."""
-    from transformers.utils import logging
-
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()

@@ -17,8 +17,8 @@ from komlm.names import unknown
 from komlm.text.analysis import Analysis, Analyzer, Morpheme
 from komlm.text.tags import CLASS_OF_CODE, CLASSES, TAGS
 from komlm.text.tokenizer import Pieces, Tokenizer
-from komlm.text.units import LEVELS, UnitArrays, align_arrays
-from komlm.types import Flag, Span
+from komlm.text.units import UnitArrays, align_arrays
+from komlm.types import LEVELS, Flag, Span
 
 
 class Piece(NamedTuple):

@@ -22,7 +22,6 @@ from komlm.text.tags import CLASS_OF_CODE, CLASSES, NO_CLASS
 from komlm.text.tokenizer import Pieces
 from komlm.types import Flag
 
-LEVELS = ("piece", "morpheme", "eojeol")
 LONGEST_UNIT = 16
 """Pieces that a unit holds at most (at level eojeol, and so at level morpheme)."""
 

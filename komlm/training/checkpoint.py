@@ -16,19 +16,16 @@ and renamed when whole, so a killed run or a full disk leaves the checkpoint bef
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from transformers.utils import logging as transformers_logging
 
 from komlm.checkpoints import STATE, checkpoints, step_of
 from komlm.files import UNFINISHED, folder_written_whole, read_json, sha256_of, write_json
-from komlm.models import check_sizes
+from komlm.models import check_sizes, quiet_transformers
 from komlm.training.card import model_card
 from komlm.training.settings import fixed_settings, refuse_other_settings
 from komlm.training.state import RunState
@@ -155,15 +152,3 @@ def prune(run_folder: Path, step: int, keep: int) -> None:
         beside = folder.with_name(folder.name + UNFINISHED)
         folder.rename(beside)
         shutil.rmtree(beside)
-
-
-@contextmanager
-def quiet_transformers() -> Iterator[None]:
-    """No progress bars of transformers' own while a block runs."""
-    shown = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            transformers_logging.enable_progress_bar()

@@ -24,8 +24,8 @@ from komlm.masking.units import unit_numbers
 from komlm.objectives.mlm import IGNORED, at_slots, hidden_logits
 from komlm.randomness import Purpose, seed_of
 from komlm.text.tags import CLASS_OF_CODE, CLASSES, NO_CLASS, TAGS
+from komlm.types import LEVELS
 
-LEVELS = ("piece", "morpheme", "eojeol")  # eojeol last: `word` is made of its answers
 RATIO = 0.15
 NONE = "none"
 """The class and the tag of a unit in which Kiwi found no morpheme."""

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from komlm.text.tags import CLASS_OF_TAG, CLASSES
-from komlm.training.recovery import LEVELS, NONE
+from komlm.training.recovery import NONE
+from komlm.types import LEVELS
 
 
 def summary(heldout: dict[str, Any], level: str) -> str:

@@ -11,8 +11,8 @@ from komlm.text.alignment import Alignment
 from komlm.text.analysis import Analyzer
 from komlm.text.tags import CLASS_OF_TAG, CLASSES, TAG_CODE, TAGS
 from komlm.text.tokenizer import Pieces, Tokenizer
-from komlm.text.units import LEVELS, align_arrays
-from komlm.types import Flag
+from komlm.text.units import align_arrays
+from komlm.types import LEVELS, Flag
 from tests.text.oracle import LONGEST_UNIT, overlap, unit_starts
 from tests.text.strategies import texts
 
