@@ -45,7 +45,7 @@ CONFIGS = st.builds(
     model=st.builds(ModelConfig, size=TEXT, dropout=SHARES),
     rows=st.builds(
         RowsConfig,
-        max_length=st.integers(min_value=18),
+        max_length=st.integers(min_value=18, max_value=65_535),
         cut=st.sampled_from(["eojeol", "sentence"]),
     ),
     training=st.builds(
@@ -156,9 +156,9 @@ def test_a_list_can_be_set(recipe: Path) -> None:
         ("training.micro_batch_rows=7", "a divisor of training.batch_rows = 256"),
         ("training.precision=fp16", "auto, fp32 or bf16"),
         ("training.device=tpu", "auto, cpu or cuda"),
-        ("rows.max_length=8", "18 or more"),
+        ("rows.max_length=8", "18 to 65,535"),
         ("rows.cut=word", "eojeol or sentence"),
-        ("data.heldout=0", "data.heldout = 0.0"),
+        ("data.heldout=1", "data.heldout = 1.0"),
         ("data.shards=a\udcff", "lone surrogate"),
         ("examples=x", "examples = 'x': wanted a list"),
         ("examples=[1]", "examples = 1: wanted a text"),

@@ -281,7 +281,11 @@ class _Asked(dict[str, str]):
 
 
 def _exported(charsmap: bytes, collapse: bool) -> normalizers.Normalizer:
+    # Where the front of a text is taken away, Metaspace("first") does not know it as the front any
+    # more and begins no word: a space in its place keeps it.
+    front = [normalizers.Replace(Regex(rf"\A[\x00{GUARD}]+"), " ")] if collapse else []
     steps = [
+        *front,
         normalizers.Replace("\0", ""),
         normalizers.NFC(),
         # Never at the very front: tokenizers miscounts an insertion there and panics later.

@@ -54,6 +54,18 @@ def test_pieces_spell_the_normalised_text(text: str, tokenizer: Tokenizer) -> No
             assert piece in tokenizer.normalizer(text[start:end]).text
 
 
+@pytest.mark.parametrize(
+    "front", ["\0", "\0\0", "\0 ", " \0", "\u200b", "\ufeff", "\U0010fffd", "\x01"]
+)
+def test_a_dropped_front_still_begins_a_word(
+    front: str, tokenizer: Tokenizer, auto: PreTrainedTokenizerBase
+) -> None:
+    plain = tokenizer.encode("학교에").ids.tolist()
+    assert tokenizer.encode(front + "학교에").ids.tolist() == plain
+    read = auto(front + "학교에", add_special_tokens=False, split_special_tokens=True)
+    assert read["input_ids"] == plain
+
+
 def test_a_mask_takes_the_space_before_it_and_starts_no_word(
     tokenizer: Tokenizer, auto: PreTrainedTokenizerBase
 ) -> None:
