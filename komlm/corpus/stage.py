@@ -247,7 +247,11 @@ def open_manifest(folder: Path, kind: str, make: str) -> dict[str, Any]:
         if (folder / PLAN).is_file():
             raise ValueError(f"{folder} is not finished: run its `{make}` again, it goes on")
         raise FileNotFoundError(f"no {kind} in {folder}: make it with `{make}`")
-    manifest = read_json(path)
+    try:
+        manifest = read_json(path)
+    except ValueError as error:
+        told = str(error).removesuffix(" Make it again.")
+        raise ValueError(f"{told} Run its `{make}` again: it mends the folder") from error
     if manifest.get("kind") != kind:
         raise ValueError(f"{folder} holds {manifest.get('kind')}, wanted {kind}: `{make}`")
     return manifest

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from komlm.data.manifest import AGAIN, check_tokenizer, read_manifest
 from komlm.data.stream import Stream
-from komlm.files import read_json, sha256_of, written_whole
+from komlm.files import sha256_of, written_whole
 from komlm.names import pick
 from komlm.types import Flag
 
@@ -41,7 +42,6 @@ def _is_allowed(flags: int) -> bool:
 
 
 _ALLOWED = np.array([_is_allowed(flags) for flags in range(256)])
-_REQUIRED = ("vocabulary_size", "special_ids", "identity", "tokenizer", "parts")
 
 
 def id_type(vocabulary_size: int) -> type[np.uint16] | type[np.uint32]:
@@ -197,7 +197,7 @@ class Shards:
         folder = Path(folder)
         pick("split", split, SPLITS)
         manifest = read_manifest(folder)
-        _check_tokenizer(folder, manifest)
+        check_tokenizer(folder, manifest)
         parts = sorted(name for name in manifest["parts"] if name.startswith(f"{split}/"))
         batches: list[_Batch] = []
         for name in parts:
@@ -268,7 +268,7 @@ class Shards:
                 if len(part) > len(counts):
                     raise ValueError(
                         f"{self.folder}: id {len(part) - 1} in a vocabulary of {len(counts)} "
-                        f"entries. {_AGAIN}"
+                        f"entries. {AGAIN}"
                     )
                 counts += part
         return counts
@@ -278,76 +278,25 @@ class Shards:
         return Shards.open, (self.folder, self.split, False)
 
 
-_AGAIN = "Run the `komlm prepare` command that made it again; it makes what is missing or damaged."
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder of shards.
-
-    Raises:
-        FileNotFoundError: there is none.
-        ValueError: it is damaged, or of another kind of folder.
-
-    Example: ``read_manifest(Path("shards"))["vocabulary_size"]`` -> ``8002``.
-    """
-    path = folder / "manifest.json"
-    make = "`komlm prepare CORPUS --tokenizer TOKENIZER -o {}`"
-    if not folder.is_dir():
-        raise FileNotFoundError(f"no shards at {folder}. Make them: {make.format(folder)}")
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"{folder} holds no whole shards: manifest.json is missing. "
-            f"Make them, or let a stopped run go on: {make.format(folder)}"
-        )
-    try:
-        manifest = read_json(path)
-    except ValueError as error:
-        raise ValueError(f"{str(error).removesuffix(' Make it again.')} {_AGAIN}") from error
-    kind = manifest.get("kind")
-    if kind == "analysis":
-        raise ValueError(
-            f"{folder} is an analysis, not shards. Make shards from it: "
-            f"`komlm prepare {folder} --tokenizer TOKENIZER -o SHARDS`"
-        )
-    if kind != "shards":
-        raise ValueError(f"{folder} is no folder of shards: the manifest says kind = {kind!r}")
-    missing = [key for key in _REQUIRED if key not in manifest]
-    if missing:
-        raise ValueError(f"{path} lacks {', '.join(missing)}: made by another version. {_AGAIN}")
-    return manifest
-
-
-def _check_tokenizer(folder: Path, manifest: dict[str, Any]) -> None:
-    """The copy of the tokenizer must be the one that cut the text: checkpoints get it too."""
-    for name, wanted in manifest["tokenizer"].items():
-        path = folder / "tokenizer" / name
-        if not path.is_file():
-            raise FileNotFoundError(f"{path} is missing. {_AGAIN}")
-        if sha256_of(path) != wanted:
-            raise ValueError(
-                f"{path} is damaged, or not of the tokenizer that made the shards. {_AGAIN}"
-            )
-
-
 def _open_part(folder: Path, name: str, manifest: dict[str, Any], verify: bool) -> list[_Batch]:
     """The record batches of one part, as views of the mapped file."""
     path, listed = folder / name, manifest["parts"][name]
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is missing. {_AGAIN}")
+        raise FileNotFoundError(f"{path} is missing. {AGAIN}")
     if verify and sha256_of(path) != listed["sha256"]:
-        raise ValueError(f"{path} is damaged: its checksum does not fit. {_AGAIN}")
+        raise ValueError(f"{path} is damaged: its checksum does not fit. {AGAIN}")
     try:
         # The views outlive the file object: they keep the mapping, not the open file.
         with pa.memory_map(str(path)) as source, pa.ipc.open_stream(source) as reader:
             batches = [_columns(batch) for batch in reader]
     except (pa.ArrowInvalid, OSError, KeyError) as error:
-        raise ValueError(f"{path} is damaged: {error}. {_AGAIN}") from error
+        raise ValueError(f"{path} is damaged: {error}. {AGAIN}") from error
     documents = sum(len(batch.offsets) - 1 for batch in batches)
     pieces = sum(len(batch.input_ids) for batch in batches)
     if (documents, pieces) != (listed["documents"], listed["pieces"]):
         raise ValueError(
             f"{path} is damaged: {documents} documents and {pieces} pieces; the manifest lists "
-            f"{listed['documents']} and {listed['pieces']}. {_AGAIN}"
+            f"{listed['documents']} and {listed['pieces']}. {AGAIN}"
         )
     return batches
 

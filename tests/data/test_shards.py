@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from komlm.data import shards as module
-from komlm.data.shards import Shards, id_type, read_manifest, write_shard
+from komlm.data.manifest import read_manifest
+from komlm.data.shards import Shards, id_type, write_shard
 from komlm.data.stream import Stream
 from komlm.files import read_json, write_json
 
