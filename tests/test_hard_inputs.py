@@ -1,7 +1,7 @@
 """The hard inputs that public bug reports tell of (../shared/cases/hard-inputs.jsonl).
 
 Each case names checks; the functions ``check_*`` here are those checks. The case resume-rng of kind
-train stands in tests/training/test_resume.py.
+train stands in tests/training/test_loop.py.
 """
 
 from __future__ import annotations
