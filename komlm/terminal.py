@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from komlm.tables import columns
 
 if TYPE_CHECKING:
     from komlm.corpus.engine import Advance
@@ -65,17 +66,6 @@ class TrainingBar:
         self._bar.close()
 
 
-def width(text: str) -> int:
-    """Columns of a text in a terminal: Hangul takes two. Example: ``width("가a")`` -> ``3``."""
-    return sum(_width_of(c) for c in text)
-
-
-def _width_of(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me") or "\u1160" <= character <= "\u11ff":
-        return 0  # it stands on or in the character before it, as jamo do in a decomposed syllable
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
 def shown(text: str) -> str:
     """A text that cannot move the cursor: control characters are written as escapes.
 
@@ -93,17 +83,6 @@ def complain(error: object) -> None:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         error = f"{error.filename}: {error.strerror}"
     print(f"komlm: {shown(' '.join(str(error).split()))}", file=sys.stderr, flush=True)
-
-
-def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of cells as columns of equal width, the last one ragged."""
-    widths = [max(width(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)
-        ).rstrip()
-        for row in rows
-    )
 
 
 def alignment_table(alignment: Alignment) -> str:

@@ -18,10 +18,14 @@ from komlm.text.sentencepiece_model import to_sentencepiece
 from komlm.text.tokenizer import Tokenizer
 from komlm.text.vocabulary import train, words_of
 
-# CI asks for many examples (HYPOTHESIS_PROFILE=many); a developer's run stays short.
+# CI asks for many examples (HYPOTHESIS_PROFILE=many, more by HYPOTHESIS_EXAMPLES=25000); a
+# developer's run stays short.
 settings.register_profile("default", deadline=None, max_examples=100)
 settings.register_profile(
-    "many", deadline=None, max_examples=5_000, suppress_health_check=list(HealthCheck)
+    "many",
+    deadline=None,
+    max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "5000")),
+    suppress_health_check=list(HealthCheck),
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 

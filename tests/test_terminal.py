@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import io
-import unicodedata
 
 import pytest
 from hypothesis import given
@@ -9,25 +8,12 @@ from hypothesis import strategies as st
 
 from komlm import terminal
 from komlm.inference.fill_mask import Blank, Candidate
-from komlm.terminal import alignment_table, blanks_table, columns, masked_text, shown, width
+from komlm.terminal import alignment_table, blanks_table, masked_text, shown
 from komlm.text.alignment import Aligner
 from komlm.text.analysis import Analyzer, Morpheme
 from komlm.text.tokenizer import Tokenizer
 
 TEXT = st.text(max_size=30)
-
-
-@pytest.mark.parametrize(
-    ("text", "columns_taken"),
-    [("", 0), ("a", 1), ("가", 2), ("가a", 3), ("ㅋㅋ", 4), ("ｆ", 2), ("é", 1), ("❤\ufe0f", 1)],
-)
-def test_width(text: str, columns_taken: int) -> None:
-    assert width(text) == columns_taken
-
-
-@given(text=st.text("가학뷁교에서a1 .é"))
-def test_a_decomposed_text_is_as_wide_as_a_composed_one(text: str) -> None:
-    assert width(unicodedata.normalize("NFD", text)) == width(text)
 
 
 @given(text=TEXT)
@@ -50,17 +36,6 @@ def test_what_is_shown_can_be_printed(text: str) -> None:
 )
 def test_what_moves_the_cursor_is_escaped(text: str, escaped: str) -> None:
     assert shown(text) == escaped
-
-
-@given(rows=st.lists(st.tuples(TEXT.map(shown), TEXT.map(shown)), min_size=1, max_size=5))
-def test_columns_stand_under_one_another(rows: list[tuple[str, str]]) -> None:
-    lines = columns(rows).split("\n")
-    assert len(lines) == len(rows)
-    widest = max(width(first) for first, _ in rows)
-    for line, (first, second) in zip(lines, rows, strict=True):
-        assert line.startswith(first.rstrip())
-        if second.strip():
-            assert width(line) == widest + 2 + width(second.rstrip())
 
 
 def test_a_straddle_is_marked(analyzer: Analyzer, tokenizer: Tokenizer) -> None:

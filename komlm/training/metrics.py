@@ -87,8 +87,23 @@ class MetricsFile:
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """All lines of a metrics file."""
-    return [json.loads(line) for line in path.read_bytes().splitlines()]
+    """All whole lines of a metrics file; a run that is being written may end in half a line.
+
+    Raises:
+        ValueError: a line before the end is damaged; the message names it.
+    """
+    content = path.read_bytes()
+    lines = content[: content.rfind(b"\n") + 1].splitlines()
+    found = []
+    for number, line in enumerate(lines, 1):
+        try:
+            found.append(json.loads(line))
+        except ValueError as error:
+            raise ValueError(
+                f"{path}, line {number}: damaged: {error}. `komlm pretrain --resume` cuts off what "
+                "follows the last checkpoint"
+            ) from error
+    return found
 
 
 def lines_backwards(content: bytes) -> Iterator[dict[str, Any]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+from komlm.tables import figures, percent
 from komlm.text.tags import CLASS_OF_TAG, CLASSES
 from komlm.training.recovery import NONE
 from komlm.types import LEVELS
@@ -19,8 +19,8 @@ def summary(heldout: dict[str, Any], level: str) -> str:
     values, baseline = heldout[level], heldout[level]["baseline"]
     return (
         f"held-out {level}s: loss {values['loss']:.2f} (unigram {baseline['loss']:.2f}), "
-        f"pieces right {_percent(values['accuracy'])} ({_percent(baseline['accuracy'])}), "
-        f"units right {_percent(values['recovery'])} ({_percent(baseline['recovery'])})"
+        f"pieces right {percent(values['accuracy'])} ({percent(baseline['accuracy'])}), "
+        f"units right {percent(values['recovery'])} ({percent(baseline['recovery'])})"
     )
 
 
@@ -29,7 +29,7 @@ def table(heldout: dict[str, Any], tags: bool = True) -> str:
     parts = [
         f"Held-out text, {heldout['rows']} rows, 15 % hidden. In brackets the unigram model, which "
         "knows\nonly how often each piece occurs and always guesses the most frequent one.",
-        _aligned(
+        figures(
             [_LEVEL_HEADER, *(_level(heldout[level], level) for level in LEVELS), _word(heldout)]
         ),
     ]
@@ -40,11 +40,11 @@ def table(heldout: dict[str, Any], tags: bool = True) -> str:
         if name in groups[0] or name in groups[1]
     ]
     header = ["class", "morphemes right", "", "units", "eojeols right", "", "units"]
-    parts.append(_aligned([header, *rows]))
+    parts.append(figures([header, *rows]))
     if tags:
         known = heldout["morpheme"]["tags"]
         rows = [[tag, *_group(known[tag])] for tag in (*CLASS_OF_TAG, NONE) if tag in known]
-        parts.append(_aligned([["tag", "morphemes right", "", "units"], *rows]))
+        parts.append(figures([["tag", "morphemes right", "", "units"], *rows]))
     return "\n\n".join(parts)
 
 
@@ -57,8 +57,8 @@ def _level(values: dict[str, Any], name: str) -> list[str]:
         name,
         f"{values['loss']:.3f}",
         f"({baseline['loss']:.3f})",
-        _percent(values["accuracy"]),
-        f"({_percent(baseline['accuracy'])})",
+        percent(values["accuracy"]),
+        f"({percent(baseline['accuracy'])})",
         *_group({**values, "baseline": baseline["recovery"]}),
     ]
 
@@ -70,23 +70,5 @@ def _word(heldout: dict[str, Any]) -> list[str]:
 def _group(group: dict[str, Any] | None) -> list[str]:
     if not group:
         return ["", "", ""]
-    recovery, baseline = _percent(group["recovery"]), _percent(group["baseline"])
+    recovery, baseline = percent(group["recovery"]), percent(group["baseline"])
     return [recovery, f"({baseline})", f"{group['units']:,}"]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as their widest cell, the first one left-aligned.
-
-    Example: ``[["a", "10"], ["bcd", "7"]]`` -> ``"a    10"`` and ``"bcd   7"``.
-    """
-    first, *others = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            [name.ljust(first), *(c.rjust(w) for c, w in zip(cells, others, strict=True))]
-        ).rstrip()
-        for name, *cells in rows
-    )
