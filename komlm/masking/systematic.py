@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -57,13 +56,13 @@ def select_units(rows: Rows, begins: Tensor, settings: Selection) -> Tensor:
 
 def _probabilities(rows: Rows, units: Units, settings: Selection) -> Tensor:
     """Probability of each unit in units of 2**-FRACTION_BITS, int64; 0 where there is no unit."""
-    exists = units.lengths > 0
+    exists = units.lengths.clamp(max=1)
     if all(weight == 1 for weight in settings.weights.values()):
-        return exists * _fixed_point(settings.ratio)
+        return exists.mul_(_fixed_point(settings.ratio))
     by_class = [_fixed_point(settings.ratio * settings.weights.get(name, 1.0)) for name in CLASSES]
     by_class.append(_fixed_point(settings.ratio))  # NO_CLASS
     table = torch.tensor(by_class, dtype=torch.int64, device=units.lengths.device)
-    return exists * table[classes_of(rows, units)]
+    return exists.mul_(table[classes_of(rows, units)])
 
 
 def _fixed_point(probability: float) -> int:
@@ -97,7 +96,8 @@ def sample(lengths: Tensor, probabilities: Tensor, keys: Tensor) -> Tensor:
     packed &= ((1 << _HASH_BITS) - 1) << _NUMBER_BITS
     packed |= numbers
     packed |= lengths << (_HASH_BITS + _NUMBER_BITS)
-    order = sorted_rows(packed) & most
+    order = sorted_rows(packed)
+    order &= most
 
     step = probabilities.gather(1, order)
     running = step.cumsum(1)
@@ -116,11 +116,12 @@ def _offsets(totals: Tensor, draws: Tensor) -> Tensor:
 
 
 def sorted_rows(values: Tensor) -> Tensor:
-    """Each row in ascending order. *Shape:* kept
+    """Each row in ascending order; on the CPU, ``values`` itself is sorted. *Shape:* kept
 
     numpy's sort on the CPU, as it is five times faster there than torch's; the keys of a row are
     all different, so both give the same.
     """
     if values.device.type == "cpu":
-        return torch.from_numpy(np.sort(values.numpy(), axis=1))
+        values.numpy().sort(axis=1)
+        return values
     return values.sort(dim=1).values

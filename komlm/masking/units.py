@@ -74,7 +74,9 @@ def units_of(rows: Rows, begins: Tensor) -> Units:
     numbers = unit_numbers(begins)
     most = int(numbers[:, -1].max()) + 1 if numbers.numel() else 0
     lengths = numbers.new_zeros(len(numbers), most)
-    return Units(numbers, lengths.scatter_add_(1, numbers, rows.maskable.long()))
+    # rows.maskable, in half the time: torch's == is slower on bytes than its logical_not.
+    maskable = (rows.starts & int(Flag.SPECIAL)).logical_not()
+    return Units(numbers, lengths.scatter_add_(1, numbers, maskable.long()))
 
 
 def unit_numbers(begins: Tensor) -> Tensor:
@@ -82,7 +84,7 @@ def unit_numbers(begins: Tensor) -> Tensor:
 
     Example: begins ``1 1 0 1`` -> ``0 1 1 2``.
     """
-    return begins.cumsum(1) - 1
+    return begins.cumsum(1).sub_(1)
 
 
 def classes_of(rows: Rows, units: Units) -> Tensor:

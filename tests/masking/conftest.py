@@ -1,14 +1,18 @@
-"""Rows made up for the tests of masking: no shards, no tokenizer, no Kiwi."""
+"""Rows for the tests of masking: made up, or real ones from shards of the embedded corpus."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from komlm.corpus.analyze import analyze
+from komlm.corpus.prepare import prepare
+from komlm.corpus.source import find_source
 from komlm.data.rows import Rows
 from komlm.text.tags import TAGS
 from komlm.types import Flag
@@ -68,3 +72,12 @@ def carried(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """The value at the first piece of each unit, on each of its pieces."""
     first = np.maximum.accumulate(np.where(starts > 0, np.arange(starts.shape[1]), 0), axis=1)
     return np.take_along_axis(values, first, axis=1)
+
+
+@pytest.fixture(scope="session")
+def mini_shards(tokenizer_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Shards of the embedded corpus."""
+    folder = tmp_path_factory.mktemp("mini")
+    analyze(find_source("mini"), folder / "analysis")
+    prepare(folder / "analysis", tokenizer_folder, folder / "shards")
+    return folder / "shards"
