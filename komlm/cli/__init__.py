@@ -10,6 +10,8 @@ from typing import Annotated
 import typer
 
 from komlm import __version__
+from komlm.cli.bench_verb import bench
+from komlm.cli.compare_verb import compare
 from komlm.cli.corpus_verbs import analyze, prepare, tokenizer_import, tokenizer_train
 from komlm.cli.pretrain_verb import pretrain
 from komlm.cli.text_verbs import align, fill_mask, mask
@@ -28,6 +30,7 @@ tokenizer_app = typer.Typer(
 )
 
 app.command()(pretrain)
+app.command()(compare)
 app.command("fill-mask")(fill_mask)
 app.command()(align)
 app.command()(mask)
@@ -36,6 +39,7 @@ tokenizer_app.command("train")(tokenizer_train)
 tokenizer_app.command("import")(tokenizer_import)
 app.command()(analyze)
 app.command()(prepare)
+app.command()(bench)
 
 
 def _print_version(wanted: bool) -> None:

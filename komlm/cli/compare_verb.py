@@ -21,7 +21,7 @@ def compare(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Set runs beside one another: loss and recovery by level, class and tag.
+    """Compare runs: loss and recovery by level, class, tag.
 
     Does it help to hide whole morphemes? Train by each unit on the same shards, then compare:
 

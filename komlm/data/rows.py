@@ -59,7 +59,7 @@ class Rows:
     @property
     def maskable(self) -> Tensor:
         """True at pieces of text, False at special tokens. *Shape:* ``(B, T)``."""
-        return (self.starts & int(Flag.SPECIAL)) == 0
+        return (self.starts & int(Flag.SPECIAL)).logical_not()  # half the time of == 0
 
     def to(self, device: torch.device | str) -> Rows:
         """The same rows on another device."""

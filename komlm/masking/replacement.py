@@ -15,8 +15,6 @@ from komlm.masking.units import unit_numbers
 from komlm.names import unknown
 from komlm.randomness import FRACTION_BITS, ONE, Purpose, draw
 
-_MASK_BELOW = ONE * 8 // 10
-_RANDOM_BELOW = ONE * 9 // 10
 _BY = ("unit", "piece")
 
 
@@ -28,6 +26,7 @@ def replace(
     mask_id: int,
     ordinary_ids: Tensor,
     by: str = "unit",
+    shares: tuple[float, float] = (0.8, 0.1),
 ) -> Tensor:
     """Put the mask (80 %), a random piece (10 %) or nothing new (10 %) at hidden positions.
 
@@ -39,12 +38,13 @@ def replace(
         mask_id: the id of [MASK].
         ordinary_ids: the ids that may stand in for a piece, int64, (N,): all but the special ones.
         by: draw once for a whole ``unit`` (random pieces still differ) or for each ``piece``.
+        shares: of the mask and of random pieces; what is left to 1 stays as it is.
 
     Returns:
         int64. *Shape:* (B, T)
 
     Raises:
-        ValueError: an unknown ``by``, or no ordinary ids.
+        ValueError: an unknown ``by``, no ordinary ids, or shares that are none.
 
     Example: ids ``2 40 41 9 3``, hidden ``0 1 1 0 0``, one unit -> mostly ``2 4 4 9 3``.
     """
@@ -52,13 +52,42 @@ def replace(
         raise ValueError(unknown("kind of replacement", by, _BY))
     if not len(ordinary_ids):
         raise ValueError("ordinary_ids is empty: wanted the ids of all pieces but the special ones")
+    mask_below, random_below = thresholds(shares)
     corrupted = input_ids.clone(memory_format=torch.contiguous_format)
     units = unit_numbers(begins) if by == "unit" else None
-    _put(*_quickest(corrupted, hidden, units, keys, ordinary_ids), mask_id=mask_id)
+    arrays = _quickest(corrupted, hidden, units, keys, ordinary_ids)
+    _put(*arrays, mask_id=mask_id, mask_below=mask_below, random_below=random_below)
     return corrupted
 
 
-def _put(ids: Any, hidden: Any, units: Any, keys: Any, ordinary_ids: Any, *, mask_id: int) -> None:
+def thresholds(shares: tuple[float, float]) -> tuple[int, int]:
+    """Below which draws a mask, and below which a random piece, takes a place.
+
+    Raises:
+        ValueError: shares below 0, or above 1 in all.
+
+    Example: ``thresholds((0.8, 0.1))`` -> eight and nine tenths of ``randomness.ONE``.
+    """
+    mask, random = shares
+    if not (mask >= 0 and random >= 0 and mask + random <= 1 + 1e-9):
+        raise ValueError(
+            f"mask_replace_prob = {mask!r} and random_replace_prob = {random!r}: wanted shares of "
+            "0 or more that come to 1 at most"
+        )
+    return int(ONE * mask), int(ONE * (mask + random))
+
+
+def _put(
+    ids: Any,
+    hidden: Any,
+    units: Any,
+    keys: Any,
+    ordinary_ids: Any,
+    *,
+    mask_id: int,
+    mask_below: int,
+    random_below: int,
+) -> None:
     """Change ``ids`` in place. All are arrays, or all tensors: the arithmetic is the same.
 
     Args:
@@ -74,8 +103,8 @@ def _put(ids: Any, hidden: Any, units: Any, keys: Any, ordinary_ids: Any, *, mas
     # A seventh of all positions: the draws are for these only.
     where = np.flatnonzero(hidden) if isinstance(hidden, np.ndarray) else hidden.nonzero().view(-1)
     fate = drawn(where, units, Purpose.REPLACE) >> (63 - FRACTION_BITS)
-    ids[where[fate < _MASK_BELOW]] = mask_id
-    other = where[(fate >= _MASK_BELOW) & (fate < _RANDOM_BELOW)]
+    ids[where[fate < mask_below]] = mask_id
+    other = where[(fate >= mask_below) & (fate < random_below)]
     choice = drawn(other, None, Purpose.RANDOM_PIECE) % len(ordinary_ids)
     ids[other] = ordinary_ids[choice]
 

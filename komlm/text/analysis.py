@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -177,6 +177,20 @@ class Analyzer:
             forms=tuple(found) if forms else None,
         )
 
+    def kiwi_alone(self, chunks: Iterable[str]) -> int:
+        """Kiwi's own work and nothing of ours, to be measured against: read span and tag of each
+        token, keep none, and return how many there are.
+
+        Args:
+            chunks: from :func:`chunks_for_kiwi`.
+        """
+        tokens = 0
+        for chunk in chunks:
+            for token in self._kiwi.tokenize(chunk):
+                _ = token.start, token.len, token.tag
+                tokens += 1
+        return tokens
+
 
 class _CodeOfKiwiTag(dict[str, int]):
     """Kiwi's tag -> tag code, found once a tag."""
@@ -207,6 +221,14 @@ def _to_original(
     original_starts = np.where(after_end, map_ends[last], map_starts[np.minimum(starts, last)])
     original_ends = np.where(ends > starts, map_ends[np.maximum(ends - 1, 0)], original_starts)
     return original_starts, np.maximum.accumulate(original_ends)
+
+
+def chunks_for_kiwi(text: str) -> list[str]:
+    """The stretches of a text that Kiwi gets, one after the other.
+
+    Example: ``"나는 갔다.\\n너는?"`` -> ``["나는 갔다.\\n", "너는?"]``.
+    """
+    return [chunk for _, chunk, _ in _chunks(nfc(text).text)]
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str, bool]]:
