@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from komlm.randomness import Purpose, draw, mix, permuted, row_keys, seed_of
+from komlm.randomness import Purpose, _mix_tensor, draw, mix, permuted, row_keys, seed_of
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 MASK = (1 << 64) - 1
@@ -49,6 +49,7 @@ def test_ints_arrays_and_tensors_give_the_same_bits(values: list[int]) -> None:
     tensor = torch.tensor(values, dtype=torch.int64)
     assert mix(array).tolist() == wanted
     assert mix(tensor).tolist() == wanted
+    assert _mix_tensor(tensor).tolist() == wanted  # the way on a GPU
     assert array.tolist() == values == tensor.tolist()
 
 
