@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tokenizers
 import torch
 from torch import Tensor
 from torch.nn import functional
-from transformers import TrainerCallback
+from transformers import PreTrainedTokenizerFast, TrainerCallback
 
 from komlm.data.rows import Rows
 from komlm.masking import STRATEGIES, Selection, begins, replace
@@ -22,6 +23,8 @@ from komlm.names import pick
 from komlm.objectives.mlm import IGNORED
 from komlm.randomness import mix
 from komlm.text.loading import load_tokenizer
+from komlm.text.specials import SPECIAL_ROLES
+from komlm.text.tokenizer import Tokenizer
 from komlm.text.training_rows import COLUMNS, RowMaker
 from komlm.types import Flag
 
@@ -83,8 +86,10 @@ class UnitMaskingCollator(TrainerCallback):
         pad_to_multiple_of: int | None = None,
         seed: int = 0,
     ) -> None:
-        self.tokenizer = load_tokenizer(tokenizer)
-        self.specials = self.tokenizer.specials_for("hiding pieces")
+        loaded = load_tokenizer(tokenizer)
+        self.specials = loaded.specials_for("hiding pieces")
+        self.tokenizer = _as_in_transformers(loaded)
+        """What a Trainer saves beside the model."""
         self._select = pick("unit", unit, STRATEGIES)
         self.unit = unit
         self.shares = (mask_replace_prob, random_replace_prob)
@@ -93,16 +98,15 @@ class UnitMaskingCollator(TrainerCallback):
         self.text_column = text_column
         self.pad_to_multiple_of = pad_to_multiple_of or 1
         dictionary = Path(dictionary) if dictionary is not None else None
-        self._rows = RowMaker(self.tokenizer, dictionary, max_length)
+        self._rows = RowMaker(loaded, dictionary, max_length)
         self._selection = Selection(mlm_probability, dict(weights or {}), seed)
         # In shared memory, so that workers of a DataLoader that outlive an epoch see the next one.
         self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()
         self._told = False
         self._first_row: int | None = None
         special = set(self.specials.values())
-        pieces = self.tokenizer.pieces
         self._ordinary = torch.tensor(
-            [number for number, piece in enumerate(pieces) if piece and number not in special]
+            [n for n, piece in enumerate(loaded.pieces) if piece and n not in special]
         )
 
     def set_epoch(self, epoch: int) -> None:
@@ -192,6 +196,14 @@ class UnitMaskingCollator(TrainerCallback):
                 "Trainer(callbacks=[collator]), or call collator.set_epoch(n)",
                 stacklevel=3,
             )
+
+
+def _as_in_transformers(tokenizer: Tokenizer) -> PreTrainedTokenizerFast:
+    names = {
+        key: tokenizer.pieces[tokenizer.special_ids[role]] for role, key in SPECIAL_ROLES.items()
+    }
+    backend = tokenizers.Tokenizer.from_str(tokenizer.serialized)
+    return PreTrainedTokenizerFast(tokenizer_object=backend, **names)
 
 
 def _numbers(input_ids: np.ndarray, inside: np.ndarray) -> Tensor:

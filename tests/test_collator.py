@@ -13,7 +13,7 @@ import pytest
 import torch
 from datasets import Dataset
 from torch.utils.data import DataLoader
-from transformers import BertConfig, BertForMaskedLM, Trainer, TrainingArguments
+from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, Trainer, TrainingArguments
 
 from komlm import Aligner, UnitMaskingCollator, mean_over_step
 from komlm.corpus import read_documents
@@ -239,6 +239,26 @@ def test_gradients_do_not_depend_on_how_a_step_is_cut(
     assert norms == pytest.approx(cut_norms, rel=1e-4)
     for one, other in zip(whole.parameters(), cut.parameters(), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
+
+
+def test_a_saved_model_has_its_tokenizer(
+    rows: Dataset, tokenizer: Tokenizer, texts: list[str], tmp_path: Path
+) -> None:
+    collator = UnitMaskingCollator(tokenizer)
+    trainer = Trainer(
+        bert(tokenizer),
+        TrainingArguments(str(tmp_path / "run"), use_cpu=True, report_to=[]),
+        train_dataset=rows,
+        data_collator=collator,
+    )
+    trainer.save_model(str(tmp_path / "saved"))
+    saved = AutoTokenizer.from_pretrained(tmp_path / "saved")
+    for text in texts:
+        assert (
+            saved(text, add_special_tokens=False).input_ids == tokenizer.encode(text).ids.tolist()
+        )
+    again = Tokenizer.load(tmp_path / "saved")
+    assert again.special_ids == tokenizer.special_ids
 
 
 def test_the_trainer_takes_raw_text(texts: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:

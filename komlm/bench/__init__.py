@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from komlm.bench import align, analyze, mask, prepare, step, vocabulary
+from komlm.bench import align, analyze, batch, collator, mask, prepare, step, vocabulary
 from komlm.bench.material import Material
 from komlm.bench.report import Report
 
@@ -39,9 +39,11 @@ class Bench:
 BENCHES = {
     "mask": Bench(mask.measure, "whole-morpheme masking against transformers' collators"),
     "align": Bench(align.measure, "alignment of pieces with morphemes against Kiwi"),
+    "batch": Bench(batch.measure, "aligning texts in two processes against one"),
     "analyze": Bench(analyze.measure, "the stage analyze against Kiwi alone"),
     "prepare": Bench(prepare.measure, "the stage prepare: speed and bytes"),
     "vocabulary": Bench(vocabulary.measure, "vocabularies on text that they have not seen"),
+    "collator": Bench(collator.measure, "the collator for the Trainer against transformers' own"),
     "step": Bench(
         step.measure, "a step of training against transformers' Trainer", ("accelerate",)
     ),

@@ -21,7 +21,8 @@ def bench(
         typer.Argument(
             metavar="NAME",
             show_default=False,
-            help="mask, align, analyze, prepare, vocabulary, step. Without one: all of them.",
+            help="mask, align, batch, analyze, prepare, vocabulary, collator, step. Without one: "
+            "all of them.",
         ),
     ] = None,
     corpus: Annotated[
