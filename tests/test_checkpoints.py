@@ -90,14 +90,36 @@ def test_a_damaged_checkpoint_is_skipped_and_said(run: Path, damage: str) -> Non
             find_model(run / "step-100", told.append)
 
 
-def test_a_run_without_a_whole_checkpoint_has_no_model(run: Path) -> None:
+def test_a_run_whose_checkpoints_are_all_damaged_is_refused(run: Path) -> None:
+    """Neither does a run begin anew in their place, nor is there a model."""
     told: list[str] = []
     for folder in checkpoints(run):
         (folder / "model.safetensors").unlink()
+    for look in (last_whole, find_model):
+        told.clear()
+        with pytest.raises(
+            ValueError, match="no checkpoint of .*run is whole: restore one of"
+        ) as e:
+            look(run, told.append)
+        assert "step-9, step-10, step-100 from a copy" in str(e.value)
+        assert len(told) == 3
+        assert "model.safetensors is missing" in told[0]
+
+
+def test_a_run_without_a_checkpoint_has_no_model(run: Path) -> None:
+    for folder in checkpoints(run):
+        shutil.rmtree(folder)
+    assert last_whole(run, print) is None
     with pytest.raises(FileNotFoundError, match="no model in .*run"):
-        find_model(run, told.append)
-    assert len(told) == 3
-    assert "model.safetensors is missing" in told[0]
+        find_model(run, print)
+
+
+def test_a_damaged_state_is_told_once(run: Path) -> None:
+    (run / "step-100" / STATE).write_bytes(b"{")
+    damage = damage_of(run / "step-100")
+    assert damage.startswith("state/state.json is damaged, it is no JSON (")
+    assert str(run) not in damage
+    assert damage.count("damaged") == 1
 
 
 def test_a_checkpoint_under_another_name_is_a_model(run: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from komlm import files
 from komlm.files import (
+    LOCK,
     UNFINISHED,
+    DamagedError,
+    FolderLock,
     folder_written_whole,
     read_json,
     sha256_of,
@@ -16,6 +21,7 @@ from komlm.files import (
     write_json,
     written_whole,
 )
+from tests.holding import held_elsewhere
 
 VALUE = {
     "kind": "shards",
@@ -133,6 +139,36 @@ def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
                 assert str(path) in str(error)  # noqa: PT017
 
 
+def test_a_damaged_file_is_told_once_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.json"
+    path.write_bytes(b"\xff")
+    with pytest.raises(DamagedError) as error:
+        read_json(path)
+    assert error.value.path == path
+    assert str(error.value) == f"{path} is damaged: {error.value.reason}. Make it again."
+    advised = error.value.advising("Run `komlm analyze` again.")
+    assert str(advised) == f"{path} is damaged: {error.value.reason}. Run `komlm analyze` again."
+
+
+def test_a_damaged_escape_is_damage(tmp_path: Path) -> None:
+    """One bit makes a lone surrogate of an escaped pair, which no checksum can be made of."""
+    path = tmp_path / "manifest.json"
+    path.write_text('{"a": "\\ud800", "checksum": "00"}')
+    with pytest.raises(DamagedError, match="checksum does not fit"):
+        read_json(path)
+
+
+def test_a_folder_where_a_file_belongs_is_told_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.json"
+    (path / "thesis").mkdir(parents=True)
+    with pytest.raises(DamagedError, match=r"manifest\.json is damaged: it is a folder"):
+        read_json(path)
+    with pytest.raises(IsADirectoryError, match=r"manifest\.json is a folder.*move it away"):
+        write_json(path, VALUE)
+    assert names(tmp_path) == ["manifest.json"]
+    assert (path / "thesis").is_dir()
+
+
 def test_every_cut_is_found(tmp_path: Path) -> None:
     path = tmp_path / "manifest.json"
     write_json(path, VALUE)
@@ -157,3 +193,83 @@ def test_sums_go_by_content(tmp_path: Path) -> None:
     path = tmp_path / "empty"
     path.touch()
     assert sha256_of(path) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+def test_a_lock_keeps_others_out_until_it_is_closed(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "a"
+    with held_elsewhere(folder) as holder:
+        for _ in range(2):
+            with pytest.raises(ValueError, match=f"another run is working on {folder}: wait"):
+                FolderLock(folder)
+        assert names(folder) == [LOCK]
+        holder.communicate()
+    assert names(folder) == []
+    with FolderLock(folder):
+        assert names(folder) == [LOCK]
+    assert names(folder) == []
+
+
+def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
+    with held_elsewhere(tmp_path) as holder:
+        holder.kill()
+    assert names(tmp_path) == [LOCK]
+    lock = FolderLock(tmp_path)
+    lock.close()
+    lock.close()
+    assert names(tmp_path) == []
+
+
+def test_a_lock_that_nobody_keeps_is_free_again(tmp_path: Path) -> None:
+    FolderLock(tmp_path)
+    assert names(tmp_path) == []
+
+
+def test_a_lock_on_a_deleted_file_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its holder leaves between our opening of the file and our lock on it."""
+    taken = []
+
+    def flock(file: Any, how: int) -> None:
+        if not taken:
+            (tmp_path / LOCK).unlink()
+        taken.append(file)
+
+    monkeypatch.setattr(files.fcntl, "flock", flock)
+    with FolderLock(tmp_path):
+        assert len(taken) == 2
+        assert taken[0].closed
+        assert names(tmp_path) == [LOCK]
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOTSUP])
+def test_a_file_system_without_locks_is_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    number: int,
+) -> None:
+    def flock(file: Any, how: int) -> None:
+        raise OSError(number, "no locks here")
+
+    monkeypatch.setattr(files.fcntl, "flock", flock)
+    with FolderLock(tmp_path):
+        assert names(tmp_path) == []
+    assert "knows no locks" in capsys.readouterr().err
+
+
+def test_no_lock_is_taken_where_there_is_no_fcntl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "fcntl", None)
+    with FolderLock(tmp_path), FolderLock(tmp_path):
+        assert names(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_written_to_needs_no_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path, mode: str) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "open", refused)
+    with FolderLock(tmp_path):
+        pass

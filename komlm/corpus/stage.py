@@ -2,8 +2,9 @@
 
 While a stage works, each finished part has a record beside it (``part-00000.json``) that tells
 its checksum and counts; a killed run goes on with the parts that have none. When all are there,
-the records become ``manifest.json``. Nothing on disk tells a time, a host or a path, so that equal
-input gives equal bytes.
+the records become ``manifest.json``, and a copy of it, so that one flipped bit does not cost the
+hours that the parts took. Nothing on disk tells a time, a host or a path, so that equal input gives
+equal bytes.
 """
 
 from __future__ import annotations
@@ -19,13 +20,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from komlm.files import UNFINISHED, read_json, sha256_of, sha256_of_json, write_json
+from komlm.files import (
+    LOCK,
+    UNFINISHED,
+    DamagedError,
+    FolderLock,
+    read_json,
+    sha256_of,
+    sha256_of_json,
+    write_json,
+)
 
 MANIFEST = "manifest.json"
+MANIFEST_COPY = "manifest.copy.json"
 PLAN = "plan.json"
+_TELLING = (MANIFEST, MANIFEST_COPY, PLAN)
+"""The files that say what a folder is, the most telling first."""
 _CONTENT = {
-    "analysis": r"manifest\.json|plan\.json|part-\d+\.(json|arrow)",
-    "shards": r"manifest\.json|plan\.json|part-\d+\.json|train|heldout|tokenizer",
+    "analysis": r"manifest(\.copy)?\.json|plan\.json|part-\d+\.(json|arrow)",
+    "shards": r"manifest(\.copy)?\.json|plan\.json|part-\d+\.json|train|heldout|tokenizer",
 }
 """Names in a folder of each kind."""
 
@@ -69,34 +82,48 @@ class StageFolder:
         self.records: dict[int, Record] = {}
         self._refuse_other_content()
         folder.mkdir(parents=True, exist_ok=True)
+        self._mend()
         if not (folder / MANIFEST).exists():
             write_json(
                 folder / PLAN,
                 {"kind": kind, "identity": self.identity, "recipe": self.recipe},
             )
         for leftover in folder.rglob(f"*{UNFINISHED}"):
-            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+            if leftover.is_dir():
+                shutil.rmtree(leftover)
+            elif leftover.name != LOCK:
+                leftover.unlink()
         self._find_finished()
 
     def _refuse_other_content(self) -> None:
         there = content_of(self.folder, self.kind)
-        if there is None:
-            for name in (MANIFEST, PLAN):
-                if (self.folder / name).exists():
-                    print(f"{self.folder / name}: damaged, making it again", file=sys.stderr)
-                    (self.folder / name).unlink()
-        elif there.get("identity") != self.identity and not self._holds_work():
-            # A first try that failed before its first part, over a dictionary for instance.
-            (self.folder / PLAN).unlink()
-        elif there.get("identity") != self.identity:
+        if there is None or there.get("identity") == self.identity:
+            return
+        if self._holds_work():
             different = _different(there.get("recipe", {}), self.recipe)
             raise ValueError(
                 f"{self.folder} was made from something else{different}: choose another -o, or "
                 "delete it first"
             )
+        # A first try that failed before its first part, over a dictionary for instance.
+        (self.folder / PLAN).unlink()
 
     def _holds_work(self) -> bool:
-        return (self.folder / MANIFEST).exists() or any(self.folder.rglob("part-*"))
+        finished = any((self.folder / name).exists() for name in (MANIFEST, MANIFEST_COPY))
+        return finished or any(self.folder.rglob("part-*"))
+
+    def _mend(self) -> None:
+        """Drop damaged manifests and plans; the copy becomes the manifest again."""
+        for name in _TELLING:
+            path = self.folder / name
+            if path.exists() and _read_if_whole(path) is None:
+                if path.is_dir():
+                    raise ValueError(f"{path} is a folder, wanted a file: move it away first")
+                print(f"{path}: damaged, making it again", file=sys.stderr)
+                path.unlink()
+        copy = self.folder / MANIFEST_COPY
+        if copy.exists() and not (self.folder / MANIFEST).exists():
+            write_json(self.folder / MANIFEST, read_json(copy))
 
     def _find_finished(self) -> None:
         manifest = self.folder / MANIFEST
@@ -148,9 +175,10 @@ class StageFolder:
             "parts": {name: file for record in records for name, file in record.files.items()},
             "counts_of_parts": [record.counts for record in records],
         }
-        path = self.folder / MANIFEST
-        if not path.exists() or _read_if_whole(path) != manifest:
-            write_json(path, manifest)
+        for name in (MANIFEST_COPY, MANIFEST):
+            path = self.folder / name
+            if not path.exists() or _read_if_whole(path) != manifest:
+                write_json(path, manifest)
         (self.folder / PLAN).unlink(missing_ok=True)
         for record_file in self.folder.glob("part-*.json"):
             record_file.unlink()
@@ -171,7 +199,7 @@ def _records_in(manifest: Mapping[str, Any]) -> list[Record]:
 def _read_if_whole(path: Path) -> dict[str, Any] | None:
     try:
         return read_json(path)
-    except ValueError:
+    except DamagedError:
         return None
 
 
@@ -199,12 +227,13 @@ def content_of(folder: Path, kind: str) -> dict[str, Any] | None:
     held = {name for name in held if not name.endswith(UNFINISHED)}
     if not held:
         return None
-    known = next((name for name in (MANIFEST, PLAN) if name in held), "")
-    there = _read_if_whole(folder / known) if known else None
-    if there is not None:
-        if there.get("kind") != kind:
-            raise ValueError(f"{folder} holds {there.get('kind')}: choose another -o")
-        return there
+    known = [name for name in _TELLING if name in held]
+    for name in known:
+        there = _read_if_whole(folder / name)
+        if there is not None:
+            if there.get("kind") != kind:
+                raise ValueError(f"{folder} holds {there.get('kind')}: choose another -o")
+            return there
     foreign = sorted(name for name in held if not re.fullmatch(_CONTENT[kind], name))
     if foreign or not known:
         example = (foreign or sorted(held))[0]
@@ -212,16 +241,24 @@ def content_of(folder: Path, kind: str) -> dict[str, Any] | None:
     if not any(folder.rglob("part-*")):
         # Many programs have a manifest.json.
         raise ValueError(
-            f"{folder / known} is damaged or not komlm's: choose another -o, or delete it first"
+            f"{folder / known[0]} is damaged or not komlm's: choose another -o, or delete it first"
         )
     return None
 
 
 @contextmanager
-def full_disk_explained(folder: Path) -> Iterator[None]:
-    """Say what to do where the disk under ``folder`` is full."""
+def working_on(folder: Path) -> Iterator[None]:
+    """Hold a folder while a stage works on it, and say what to do where the disk is full.
+
+    Raises:
+        ValueError: another run is working on it.
+    """
     try:
-        yield
+        if folder.exists() and not folder.is_dir():
+            yield  # StageFolder says what is wrong with it
+        else:
+            with FolderLock(folder):
+                yield
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
@@ -243,15 +280,14 @@ def open_manifest(folder: Path, kind: str, make: str) -> dict[str, Any]:
         ValueError: it is damaged, of another kind, or its making was cut short.
     """
     path = folder / MANIFEST
-    if not path.is_file():
-        if (folder / PLAN).is_file():
+    if not path.exists():
+        if any((folder / name).is_file() for name in (MANIFEST_COPY, PLAN)):
             raise ValueError(f"{folder} is not finished: run its `{make}` again, it goes on")
         raise FileNotFoundError(f"no {kind} in {folder}: make it with `{make}`")
     try:
         manifest = read_json(path)
-    except ValueError as error:
-        told = str(error).removesuffix(" Make it again.")
-        raise ValueError(f"{told} Run its `{make}` again: it mends the folder") from error
+    except DamagedError as error:
+        raise error.advising(f"Run its `{make}` again: it mends the folder") from error
     if manifest.get("kind") != kind:
         raise ValueError(f"{folder} holds {manifest.get('kind')}, wanted {kind}: `{make}`")
     return manifest

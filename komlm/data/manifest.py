@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from komlm.files import read_json, sha256_of
+from komlm.files import DamagedError, read_json, sha256_of
 
 _REQUIRED = ("vocabulary_size", "special_ids", "identity", "tokenizer", "parts")
 
@@ -25,15 +25,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     make = "`komlm prepare CORPUS --tokenizer TOKENIZER -o {}`"
     if not folder.is_dir():
         raise FileNotFoundError(f"no shards at {folder}. Make them: {make.format(folder)}")
-    if not path.is_file():
+    if not path.exists():
         raise FileNotFoundError(
             f"{folder} holds no whole shards: manifest.json is missing. "
             f"Make them, or let a stopped run go on: {make.format(folder)}"
         )
     try:
         manifest = read_json(path)
-    except ValueError as error:
-        raise ValueError(f"{str(error).removesuffix(' Make it again.')} {AGAIN}") from error
+    except DamagedError as error:
+        raise error.advising(AGAIN) from error
     kind = manifest.get("kind")
     if kind == "analysis":
         raise ValueError(

@@ -289,7 +289,7 @@ def _open_part(folder: Path, name: str, manifest: dict[str, Any], verify: bool) 
         # The views outlive the file object: they keep the mapping, not the open file.
         with pa.memory_map(str(path)) as source, pa.ipc.open_stream(source) as reader:
             batches = [_columns(batch) for batch in reader]
-    except (pa.ArrowInvalid, OSError, KeyError) as error:
+    except (pa.ArrowException, OSError, KeyError) as error:
         raise ValueError(f"{path} is damaged: {error}. {AGAIN}") from error
     documents = sum(len(batch.offsets) - 1 for batch in batches)
     pieces = sum(len(batch.input_ids) for batch in batches)

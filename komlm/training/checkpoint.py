@@ -7,7 +7,8 @@
       tokenizer.json tokenizer_config.json ...   a copy of the shards' tokenizer
       README.md                            the model card
       state/optimizer.safetensors          exp_avg.NAME and exp_avg_sq.NAME of each parameter
-      state/state.json                     step, shards, config, the SHA-256 of every other file
+      state/state.json                     step, shards, config, the SHA-256 of every other file,
+                                           and that of the lines of metrics.jsonl up to here
 
 No pickle, time, host or path: equal states are equal bytes. A folder is written under another name
 and renamed when whole, so a killed run or a full disk leaves the checkpoint before it.
@@ -27,6 +28,7 @@ from komlm.checkpoints import STATE, checkpoints, step_of
 from komlm.files import UNFINISHED, folder_written_whole, read_json, sha256_of, write_json
 from komlm.models import check_sizes, quiet_transformers
 from komlm.training.card import model_card
+from komlm.training.run_folder import check_metrics, metrics_sum
 from komlm.training.settings import fixed_settings, refuse_other_settings
 from komlm.training.state import RunState
 
@@ -47,7 +49,7 @@ def save(run_folder: Path, state: RunState) -> Path:
         if folder.exists():  # a damaged one, which the run comes past a second time
             shutil.rmtree(folder)
         with folder_written_whole(folder) as beside:
-            _write(beside, state)
+            _write(beside, state, metrics_sum(run_folder))
     except (OSError, SafetensorError) as error:
         whole = checkpoints(run_folder)
         left = f"The last checkpoint is {whole[-1]}" if whole else "There is no checkpoint yet"
@@ -57,7 +59,7 @@ def save(run_folder: Path, state: RunState) -> Path:
     return folder
 
 
-def _write(folder: Path, state: RunState) -> None:
+def _write(folder: Path, state: RunState, metrics: dict[str, Any]) -> None:
     shards = state.shards
     for file in sorted(shards.tokenizer_folder.iterdir()):
         if file.is_file():
@@ -77,6 +79,7 @@ def _write(folder: Path, state: RunState) -> None:
             "shards": shards.identity,
             "vocabulary_size": shards.vocabulary_size,
             "config": fixed_settings(state.config),
+            "metrics": metrics,
             "files": {file.relative_to(folder).as_posix(): sha256_of(file) for file in files},
         },
     )
@@ -99,8 +102,8 @@ def load(folder: Path, state: RunState) -> None:
     """Put a checkpoint into a state that was just built.
 
     Raises:
-        ValueError: the checkpoint comes from other shards or settings, or its model or optimizer
-            does not fit.
+        ValueError: the checkpoint comes from other shards or settings, its model or optimizer does
+            not fit, or the lines of metrics.jsonl that it follows are damaged.
     """
     saved, shards = read_json(folder / STATE), state.shards
     if saved["shards"] != shards.identity:
@@ -111,6 +114,7 @@ def load(folder: Path, state: RunState) -> None:
             "with, or begin another run with -o."
         )
     refuse_other_settings(folder, saved["config"], fixed_settings(state.config))
+    check_metrics(folder.parent, saved["step"], saved.get("metrics"))
     with quiet_transformers():
         model = type(state.model).from_pretrained(
             folder, dtype=torch.float32, use_safetensors=True, local_files_only=True

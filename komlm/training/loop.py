@@ -89,7 +89,7 @@ def pretrain(
 
     recovery = _recovery(config, train)
 
-    open_run_folder(run_folder, config)
+    lock = open_run_folder(run_folder, config)
     saved = last_whole(run_folder, progress.on_message)
     if saved:
         checkpoint.load(saved, state)
@@ -103,6 +103,7 @@ def pretrain(
         )
     batches = Batches(source, state.objective, training, pin=state.device.type == "cuda")
     with (
+        lock,
         StopRequest(training.stop_after_minutes) as stop,
         MetricsFile(run_folder / "metrics.jsonl", state.step) as metrics,
         closing(batches.ahead(state.step, training.steps)) as ahead,

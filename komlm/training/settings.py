@@ -25,19 +25,18 @@ def fixed_settings(config: Config) -> dict[str, Any]:
     Example: ``fixed_settings(config)["masking.ratio"]`` -> ``0.15``; ``data.shards`` is not in it.
     """
     settings: dict[str, Any] = {}
-    for name, value in dataclasses.asdict(config).items():
-        if name in _SECTIONS:
-            settings |= {f"{name}.{key}": item for key, item in value.items()}
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            section = dataclasses.asdict(value)
+            settings |= {f"{field.name}.{key}": item for key, item in section.items()}
         else:
-            settings[name] = value
+            settings[field.name] = value
     return {
         key: value
         for key, value in settings.items()
         if key not in FREE_KEYS and key.partition(".")[0] not in FREE_KEYS
     }
-
-
-_SECTIONS = ("data", "masking", "model", "rows", "training")
 
 
 def refuse_other_settings(where: Path, then: dict[str, Any], now: dict[str, Any]) -> None:

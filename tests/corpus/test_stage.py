@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from komlm.corpus.stage import MANIFEST, PLAN, Record, StageFolder, full_disk_explained
+from komlm.corpus.stage import MANIFEST, MANIFEST_COPY, PLAN, Record, StageFolder, working_on
 from komlm.corpus.stage import open_manifest as opened
-from komlm.files import read_json, sha256_of
+from komlm.files import LOCK, read_json, sha256_of
 from tests.corpus.disk import contents, flip_a_bit, stamps
+from tests.holding import held_elsewhere
 
 RECIPE = {"inputs": ["aa"], "analyzer": {"kiwipiepy": "1", "dictionary": ""}, "size": 5}
 
@@ -36,7 +37,8 @@ def test_the_manifest_tells_the_recipe_and_adds_up_the_counts(tmp_path: Path) ->
     assert manifest["recipe"] == RECIPE
     assert manifest["counts"] == {"documents": 3, "pieces": 3}
     assert list(manifest["parts"]) == [f"part-0000{n}.arrow" for n in range(3)]
-    assert sorted(contents(tmp_path / "a")) == [MANIFEST, *manifest["parts"]]
+    assert sorted(contents(tmp_path / "a")) == [MANIFEST_COPY, MANIFEST, *manifest["parts"]]
+    assert read_json(tmp_path / "a" / MANIFEST_COPY) == manifest
 
 
 def test_an_unfinished_folder_goes_on(tmp_path: Path) -> None:
@@ -133,6 +135,69 @@ def test_a_damaged_manifest_or_plan_is_made_again(
         assert f"{name}: damaged, making it again" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", [MANIFEST, MANIFEST_COPY])
+@pytest.mark.parametrize("how", ["flipped", "cut", "gone"])
+def test_one_damaged_manifest_costs_no_part(tmp_path: Path, name: str, how: str) -> None:
+    """The other one stands; parts keep their bytes and are not even written again."""
+    made(tmp_path / "a").finish(3, {})
+    whole, before = contents(tmp_path / "a"), stamps(tmp_path / "a")
+    path = tmp_path / "a" / name
+    if how == "gone":
+        path.unlink()
+    elif how == "cut":
+        path.write_bytes(path.read_bytes()[:40])
+    else:
+        flip_a_bit(path)
+    stage = StageFolder(tmp_path / "a", "analysis", RECIPE)
+    assert sorted(stage.records) == [0, 1, 2]
+    stage.finish(3, {})
+    assert contents(tmp_path / "a") == whole
+    after = stamps(tmp_path / "a")
+    assert {path for path in after if after[path] != before[path]} == {name}
+
+
+def test_two_damaged_manifests_make_all_again(tmp_path: Path) -> None:
+    made(tmp_path / "a").finish(3, {})
+    whole = contents(tmp_path / "a")
+    for name in (MANIFEST, MANIFEST_COPY):
+        flip_a_bit(tmp_path / "a" / name)
+    assert not StageFolder(tmp_path / "a", "analysis", RECIPE).records
+    made(tmp_path / "a").finish(3, {})
+    assert contents(tmp_path / "a") == whole
+
+
+def test_a_damaged_manifest_does_not_open_the_folder_to_another_recipe(tmp_path: Path) -> None:
+    made(tmp_path / "a").finish(3, {})
+    flip_a_bit(tmp_path / "a" / MANIFEST)
+    before = stamps(tmp_path / "a")
+    with pytest.raises(ValueError, match=r"made from something else \(other size\)"):
+        made(tmp_path / "a", size=6)
+    with pytest.raises(ValueError, match="a holds analysis: choose another -o"):
+        StageFolder(tmp_path / "a", "shards", RECIPE)
+    assert stamps(tmp_path / "a") == before
+
+
+@pytest.mark.parametrize("name", [MANIFEST, MANIFEST_COPY])
+def test_a_folder_in_place_of_a_manifest_is_not_deleted(tmp_path: Path, name: str) -> None:
+    made(tmp_path / "a").finish(3, {})
+    (tmp_path / "a" / name).unlink()
+    (tmp_path / "a" / name / "thesis").mkdir(parents=True)
+    with pytest.raises(ValueError, match=rf"{name} is a folder.*move it away"):
+        StageFolder(tmp_path / "a", "analysis", RECIPE)
+    assert (tmp_path / "a" / name / "thesis").is_dir()
+
+
+def test_what_a_killed_run_left_of_its_lock_is_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / LOCK).touch()
+    with working_on(tmp_path / "a"):
+        stage = made(tmp_path / "a")
+        assert (tmp_path / "a" / LOCK).exists(), "a lock that is held is no leftover"
+        stage.finish(3, {})
+    made(tmp_path / "whole").finish(3, {})
+    assert contents(tmp_path / "a") == contents(tmp_path / "whole")
+
+
 def test_a_damaged_record_or_part_is_made_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -172,11 +237,29 @@ def test_opening_what_is_not_there(tmp_path: Path) -> None:
         opened(tmp_path / "a", "analysis", "MAKE")
 
 
-def test_only_a_full_disk_is_explained() -> None:
+def test_only_a_full_disk_is_explained(tmp_path: Path) -> None:
     with (
-        pytest.raises(OSError, match="the disk under out is full.*make room and run the same"),
-        full_disk_explained(Path("out")),
+        pytest.raises(OSError, match="the disk under .*out is full.*make room and run the same"),
+        working_on(tmp_path / "out"),
     ):
         raise OSError(errno.ENOSPC, "No space left on device")
-    with pytest.raises(PermissionError, match="no"), full_disk_explained(Path("out")):
+    with pytest.raises(PermissionError, match="no"), working_on(tmp_path / "out"):
         raise PermissionError(errno.EACCES, "no")
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_a_second_run_is_kept_away(tmp_path: Path) -> None:
+    """Whoever holds the folder is another process; killed, it holds nothing."""
+    made(tmp_path / "a", parts=1)
+    before = contents(tmp_path / "a")
+    with held_elsewhere(tmp_path / "a") as holder:
+        with (
+            pytest.raises(ValueError, match="another run is working on .*a: wait"),
+            working_on(tmp_path / "a"),
+        ):
+            pytest.fail("two runs at once")
+        holder.kill()
+    assert (tmp_path / "a" / LOCK).exists()
+    with working_on(tmp_path / "a"):
+        pass
+    assert contents(tmp_path / "a") == before

@@ -112,5 +112,6 @@ def test_the_head_at_one_place_says_what_it_says_at_all_places(
     for one, every in zip(at_one_place, at_all_places, strict=True):
         assert texts_of(one[0]) == texts_of(every[0])
         assert [c.score for c in one[0].candidates] == pytest.approx(
-            [c.score for c in every[0].candidates]
+            [c.score for c in every[0].candidates],
+            rel=1e-5,  # processors add the same numbers in other orders
         )

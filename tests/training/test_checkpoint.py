@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import resource
 import shutil
@@ -17,6 +18,7 @@ from komlm.config import Config, load_config, to_toml
 from komlm.data.shards import Shards
 from komlm.training import checkpoint
 from komlm.training.loop import pretrain
+from komlm.training.metrics import TIME_FIELDS, read_metrics
 from komlm.training.run_folder import remove_unfinished
 from komlm.training.state import RunState, check_fit
 
@@ -104,13 +106,29 @@ def _cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
 
 
-def test_nothing_whole(run: Path, tmp_path: Path) -> None:
-    said: list[str] = []
+def test_nothing_whole(run: Path, tmp_path: Path, config: Config, world) -> None:  # type: ignore[no-untyped-def]
+    """A run whose checkpoints are all damaged does not begin anew over them."""
     for folder in checkpoints(run):
         _cut(folder / "model.safetensors")
-    assert last_whole(run, said.append) is None
-    assert len(said) == 3
-    assert last_whole(tmp_path / "absent", said.append) is None
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    progress = world.silent()
+    with pytest.raises(ValueError, match="no checkpoint of .*run is whole"):
+        pretrain(config, run, resume=True, progress=progress)
+    assert len(progress.messages) == 3
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+    assert last_whole(tmp_path / "absent", progress.messages.append) is None
+
+
+def test_metrics_are_noted_without_their_times(unbroken: Path) -> None:
+    """As many lines as were there, and of all their fields but the times."""
+    lines = read_metrics(unbroken / "metrics.jsonl")
+    for folder in checkpoints(unbroken):
+        state = json.loads((folder / "state/state.json").read_bytes())
+        told = [line for line in lines if line["step"] <= state["step"]]
+        untimed = [{k: v for k, v in line.items() if k not in TIME_FIELDS} for line in told]
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in untimed)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        assert state["metrics"] == {"lines": len(told), "sha256": digest}
 
 
 def test_a_run_goes_on_before_a_damaged_checkpoint_and_mends_it(
