@@ -13,12 +13,12 @@ from komlm.config import Config
 from komlm.corpus import read_documents
 from komlm.corpus.analysis_folder import AnalysisFolder, is_analysis
 from komlm.corpus.analyze import analyze, take_inventory
-from komlm.corpus.engine import Advance
 from komlm.corpus.prepare import check_heldout, prepare
 from komlm.corpus.source import Reading, find_source
 from komlm.corpus.stage import content_of
 from komlm.files import beside
 from komlm.names import unknown
+from komlm.processes import Advance
 from komlm.text.export import write_folder
 from komlm.text.normalize import Normalizer
 from komlm.text.sentencepiece_model import to_sentencepiece

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from komlm.tables import columns
 
 if TYPE_CHECKING:
-    from komlm.corpus.engine import Advance
     from komlm.inference.fill_mask import Blank
+    from komlm.processes import Advance
     from komlm.text.alignment import Alignment, Unit
     from komlm.text.analysis import Morpheme
 
@@ -87,20 +87,20 @@ def complain(error: object) -> None:
 
 def alignment_table(alignment: Alignment) -> str:
     """A row a morpheme unit: its eojeol, its pieces, its morphemes, its class."""
-    pieces, morphemes = alignment.pieces, alignment.morphemes
-    starts = {unit.pieces[0]: unit for unit in alignment.units("eojeol")}
-    straddles = set(alignment.straddles)
+    starts = {unit.numbers.start: unit for unit in alignment.units("eojeol")}
+    straddles = {piece.number for piece in alignment.straddles}
     rows = [("eojeol", "unit", "pieces", "morphemes", "class")]
     for unit in alignment.units("morpheme"):
-        eojeol = starts.get(unit.pieces[0])
+        eojeol = starts.get(unit.numbers.start)
         rows.append(
             (
                 shown(alignment.text[eojeol.start : eojeol.end]) if eojeol else "",
                 shown(alignment.text[unit.start : unit.end]),
                 " ".join(
-                    shown(pieces[n].piece) + ("*" if n in straddles else "") for n in unit.pieces
+                    shown(piece.piece) + ("*" if piece.number in straddles else "")
+                    for piece in unit.pieces
                 ),
-                _morphemes(morphemes[n] for n in unit.morphemes),
+                _morphemes(unit.morphemes),
                 unit.class_name or "-",
             )
         )
@@ -118,7 +118,7 @@ def masked_text(alignment: Alignment, hidden: set[int], units: Sequence[Unit]) -
     """The text with each hidden unit as [MASK]. Example: ``"나는 어제 [MASK]에 갔다."``."""
     text, parts, done = alignment.text, [], 0
     for unit in units:
-        if hidden.intersection(unit.pieces):
+        if hidden.intersection(unit.numbers):
             parts += [text[done : unit.start], "[MASK]"]
             done = max(done, unit.end)
     return shown("".join([*parts, text[done:]]))

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def test_the_names_of_the_package() -> None:
-    assert komlm.Aligner.__module__ == "komlm.text.alignment"
+    assert komlm.Aligner.__module__ == "komlm.text.aligner"
     assert komlm.FillMask.__module__ == "komlm.inference.fill_mask"
     with pytest.raises(AttributeError, match="no attribute 'Alinger'"):
         _ = komlm.Alinger
@@ -30,7 +30,7 @@ def test_the_names_of_the_package() -> None:
     ("imported", "absent"),
     [
         ("komlm", {"torch", "transformers", "kiwipiepy", "datasets", "numpy"}),
-        ("komlm.text.alignment", {"torch", "transformers", "sentencepiece", "datasets"}),
+        ("komlm.text.aligner", {"torch", "transformers", "sentencepiece", "datasets"}),
         ("komlm.training.loop", {"kiwipiepy", "datasets"}),
     ],
 )

@@ -9,10 +9,10 @@ import pytest
 
 from komlm.config import Config, DataConfig
 from komlm.corpus import analyze as analyze_module
-from komlm.corpus.engine import Advance
 from komlm.data.shards import Shards
 from komlm.files import read_json
 from komlm.pipeline import analysis_of, prepare_corpus, train_tokenizer, with_shards
+from komlm.processes import Advance
 from komlm.text.analysis import Analyzer
 from komlm.text.tokenizer import Tokenizer
 from tests.corpus.disk import contents, stamps, write_jsonl

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from komlm import terminal
 from komlm.inference.fill_mask import Blank, Candidate
 from komlm.terminal import alignment_table, blanks_table, masked_text, shown
-from komlm.text.alignment import Aligner
+from komlm.text.aligner import Aligner
 from komlm.text.analysis import Analyzer, Morpheme
 from komlm.text.tokenizer import Tokenizer
 
@@ -48,7 +48,7 @@ def test_a_straddle_is_marked(analyzer: Analyzer, tokenizer: Tokenizer) -> None:
 def test_units_that_are_hidden_become_masks(analyzer: Analyzer, tokenizer: Tokenizer) -> None:
     alignment = Aligner(tokenizer, analyzer)(" 나는  어제 학교에 갔다. ")
     units = alignment.units("morpheme")
-    hidden = {number for unit in units if unit.class_name == "noun" for number in unit.pieces}
+    hidden = {number for unit in units if unit.class_name == "noun" for number in unit.numbers}
     assert masked_text(alignment, hidden, units) == " [MASK]는  어제 [MASK]에 갔다. "
     assert masked_text(alignment, set(), units) == alignment.text
 

@@ -14,7 +14,7 @@ from komlm.names import unknown
 
 if TYPE_CHECKING:
     from komlm.inference.fill_mask import Blank, Candidate
-    from komlm.text.alignment import Alignment, Unit
+    from komlm.text.alignment import Alignment, Piece, Unit
 
 INPUTS = ("text", "jsonl")
 # What JSON may hold as it is, and what ends a line, moves a cursor or is no UTF-8 all the same.
@@ -103,19 +103,23 @@ def alignment_json(alignment: Alignment) -> dict[str, Any]:
 
     return {
         "text": alignment.text,
-        "pieces": [piece._asdict() for piece in alignment.pieces],
+        "pieces": [_piece_json(piece) for piece in alignment.pieces],
         "morphemes": [morpheme._asdict() for morpheme in alignment.morphemes],
         "units": {level: [_unit_json(unit) for unit in alignment.units(level)] for level in LEVELS},
-        "straddles": alignment.straddles,
+        "straddles": [piece.number for piece in alignment.straddles],
     }
+
+
+def _piece_json(piece: Piece) -> dict[str, Any]:
+    return {"id": piece.id, "piece": piece.piece, "start": piece.start, "end": piece.end}
 
 
 def _unit_json(unit: Unit) -> dict[str, Any]:
     return {
-        "pieces": unit.pieces,
+        "pieces": list(unit.numbers),
         "start": unit.start,
         "end": unit.end,
-        "morphemes": unit.morphemes,
+        "morphemes": unit.morpheme_numbers,
         "tag": unit.tag,
         "class": unit.class_name,
     }

@@ -13,8 +13,27 @@ from komlm.cli.options import Dictionary, Input, Json, Text, TokenizerFolder, Un
 
 
 def align(
-    text: Text = None,
-    tokenizer: TokenizerFolder = Path("tok"),
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEXT|FILE",
+            show_default=False,
+            help="One text. Without it: a text a line from stdin. With --gold: treebanks, "
+            "CoNLL-U (.conllu) or KLUE-DP (.tsv), also packed as .gz or .zst.",
+        ),
+    ] = None,
+    tokenizers: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--tokenizer",
+            metavar="FOLDER",
+            show_default=False,
+            help="A tokenizer folder; with --gold any number of them, or none. [default: tok]",
+        ),
+    ] = None,
+    gold: Annotated[
+        bool, typer.Option("--gold", help="Score the alignment against treebanks.")
+    ] = False,
     input_: Input = "text",
     dictionary: Dictionary = None,
     as_json: Json = False,
@@ -24,18 +43,42 @@ def align(
     \b
       komlm align "나는 어제 학교에 갔다." --tokenizer tok
       komlm align --tokenizer tok --json < lines.txt
+
+    Or score that against treebanks: Kiwi's morpheme boundaries, forms and tags against the
+    annotators', and how many of their morphemes are whole units of pieces. Where they are not: is
+    it a contraction, a piece that crosses a boundary, or Kiwi?
+
+    \b
+      komlm align --gold dev.conllu klue-dp.tsv --tokenizer a --tokenizer b
     """
     from komlm.terminal import alignment_table
-    from komlm.text.alignment import Aligner
+    from komlm.text.aligner import Aligner
 
     check_input(input_)
-    aligner = Aligner.load(tokenizer, dictionary)
+    if gold:
+        from komlm.cli.align_gold import align_gold
+
+        align_gold([Path(text) for text in texts or ()], tokenizers or (), dictionary, as_json)
+        return
+    text, tokenizer = _only_one(texts, tokenizers)
+    aligner = Aligner.from_pretrained(tokenizer, dictionary)
 
     def answer(line: str, number: int) -> str:
         alignment = aligner(line)
         return to_json(alignment_json(alignment)) if as_json else alignment_table(alignment)
 
     answer_each(text, input_, as_json, answer)
+
+
+def _only_one(texts: list[str] | None, tokenizers: list[Path] | None) -> tuple[str | None, Path]:
+    if texts and len(texts) > 1:
+        raise ValueError(
+            f"{len(texts)} texts: wanted one, with quotes around it, or a text a line on stdin. "
+            "Treebank files go with --gold"
+        )
+    if tokenizers and len(tokenizers) > 1:
+        raise ValueError(f"{len(tokenizers)} tokenizers: wanted one; several go with --gold")
+    return texts[0] if texts else None, tokenizers[0] if tokenizers else Path("tok")
 
 
 def mask(
@@ -68,7 +111,7 @@ def mask(
     from komlm.masking.preview import hide
     from komlm.names import pick
     from komlm.terminal import masked_text
-    from komlm.text.alignment import Aligner
+    from komlm.text.aligner import Aligner
 
     # What is wrong with the command is said once, and not for each text.
     check_input(input_)
@@ -77,7 +120,8 @@ def mask(
     if seed >= 2**63:
         raise ValueError(f"--seed {seed}: wanted less than 2 to the power of 63")
     selection = Selection(ratio=ratio, seed=seed)
-    aligner = Aligner.load(tokenizer, dictionary)
+    aligner = Aligner.from_pretrained(tokenizer, dictionary)
+    special_ids = aligner.tokenizer.specials_for("hiding units")
 
     def answer(line: str, number: int) -> str:
         alignment = aligner(line)
@@ -89,7 +133,7 @@ def mask(
             selection=selection,
             by=replace,
             number=number,
-            special_ids=aligner.tokenizer.special_ids,
+            special_ids=special_ids,
             vocabulary_size=aligner.tokenizer.vocabulary_size,
         )
         if as_json:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from komlm.corpus.stage import MANIFEST, PLAN, open_manifest
+from komlm.corpus.stage import MANIFEST, MANIFEST_COPY, PLAN, open_manifest
 from komlm.files import sha256_of, written_whole
 from komlm.text.analysis import Analysis
 
@@ -110,4 +110,4 @@ class AnalysisFolder:
 
 def is_analysis(folder: Path) -> bool:
     """Whether a path is a folder of this kind, finished or not."""
-    return any((folder / name).is_file() for name in (MANIFEST, PLAN))
+    return any((folder / name).is_file() for name in (MANIFEST, MANIFEST_COPY, PLAN))

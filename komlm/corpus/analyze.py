@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from komlm.corpus import read_documents
 from komlm.corpus.analysis_folder import write_part
-from komlm.corpus.engine import Advance, run_parts
 from komlm.corpus.source import Source
-from komlm.corpus.stage import Record, StageFolder, full_disk_explained
+from komlm.corpus.stage import Record, StageFolder, working_on
 from komlm.files import sha256_of
+from komlm.processes import Advance, run_parts
 from komlm.text.analysis import Analysis, Analyzer, analyzer_identity
 from komlm.text.normalize import check_surrogates
 from komlm.types import Document
@@ -108,7 +108,7 @@ def analyze(
     Example: ``analyze(find_source("mini"), Path("analysis"))["counts"]["documents"]``.
     """
     inventory = inventory or take_inventory(source, dictionary)
-    with full_disk_explained(folder):
+    with working_on(folder):
         stage = StageFolder(folder, "analysis", inventory.recipe)
         tasks = _tasks(source, stage, dictionary, advance)
         for record in run_parts(_analyze_part, tasks, workers, advance):
@@ -148,6 +148,11 @@ def _tasks(
 def _analyzer(dictionary: Path | None, sha256: str) -> Analyzer:
     """One Kiwi a process, until the dictionary's content (``sha256``) is another."""
     return Analyzer(dictionary)
+
+
+def analyzer_of_process(dictionary: Path | None = None) -> Analyzer:
+    """The analyzer that :func:`analyze` works with in this process; built when first asked for."""
+    return _analyzer(dictionary, analyzer_identity(dictionary)["dictionary"])
 
 
 _COUNTS = ("documents", "dropped_empty", "characters", "eojeols", "morphemes", "sentences")

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from komlm.corpus.analysis_folder import AnalysisFolder, read_part
-from komlm.corpus.engine import Advance, run_parts
-from komlm.corpus.stage import Record, StageFolder, full_disk_explained
+from komlm.corpus.stage import Record, StageFolder, working_on
 from komlm.data.shards import id_type, write_shard
 from komlm.files import folder_written_whole, sha256_of
+from komlm.processes import Advance, run_parts
 from komlm.text.analysis import Analysis
 from komlm.text.tokenizer import Pieces, Tokenizer
 from komlm.text.units import align_arrays
@@ -108,7 +108,7 @@ def prepare(
         "special_ids": loaded.special_ids,
         "heldout": heldout,
     }
-    with full_disk_explained(folder):
+    with working_on(folder):
         return _prepare(source, loaded, folder, workers, recipe, advance)
 
 
@@ -232,8 +232,18 @@ def _write(path: Path, batches: list[_Encoded], vocabulary_size: int) -> tuple[i
 
 
 def encode_documents(analyses: Sequence[Analysis], tokenizer: Tokenizer) -> _Encoded:
-    """Cut and align many documents in one go: their offsets are shifted to follow one another."""
-    encoded = tokenizer.encode_batch([analysis.text for analysis in analyses])
+    """Cut and align many documents in one go."""
+    return align_documents(
+        analyses, tokenizer.encode_batch([analysis.text for analysis in analyses])
+    )
+
+
+def align_documents(analyses: Sequence[Analysis], encoded: Sequence[Pieces]) -> _Encoded:
+    """Align many documents in one go: their offsets are shifted to follow one another.
+
+    Args:
+        encoded: the pieces of each document.
+    """
     lengths = np.array([len(pieces.ids) for pieces in encoded], dtype=np.int64)
     # One code point between two documents, so that no span touches the next document's.
     shifts = np.cumsum([0] + [len(analysis.text) + 1 for analysis in analyses])[:-1]

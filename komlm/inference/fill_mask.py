@@ -20,10 +20,11 @@ from typing import Any
 from komlm.checkpoints import find_model
 from komlm.inference.completion import BEAM, Around, Completer
 from komlm.inference.loading import load_model
-from komlm.text.alignment import Aligner
+from komlm.text.aligner import Aligner
 from komlm.text.analysis import Analyzer, Morpheme
 from komlm.text.normalize import nfc
-from komlm.text.tokenizer import WORD_START, Tokenizer
+from komlm.text.pieces import WORD_START
+from komlm.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,11 @@ class FillMask:
 
     def __init__(self, model: Any, tokenizer: Tokenizer, analyzer: Analyzer) -> None:
         tokenizer.check_fits(model.get_input_embeddings().num_embeddings)
+        special_ids = tokenizer.specials_for("filling masks")
         self.tokenizer = tokenizer
         self.aligner = Aligner(tokenizer, analyzer)
         self._completer = Completer(model.eval(), tokenizer)
-        self._mask_id = tokenizer.special_ids["mask"]
+        self._mask_id = special_ids["mask"]
         words = self._completer.first.nonzero().flatten().tolist()
         # Decoded in front of a completion that begins no eojeol, and cut off again: some decoders
         # treat the first piece of a text in a way of its own.
@@ -171,10 +173,10 @@ class FillMask:
         ids = alignment.encoded.ids.tolist()
         gaps = []
         for n in sorted(chosen):
-            first, start = units[n].pieces[0], units[n].start
+            first, start = units[n].numbers.start, units[n].start
             # Some tokenizers begin a word where no space stands, at a zero-width one for example.
             begins = _begins_word(text, start) or bool(self._completer.first[ids[first]])
-            gaps.append(_Gap(first, len(units[n].pieces), begins, start, units[n].end))
+            gaps.append(_Gap(first, len(units[n].numbers), begins, start, units[n].end))
         if not gaps:
             raise ValueError("nothing to hide: name a stretch of the text")
         return self._fill_gaps(text, ids, gaps, top_k, max_pieces, originals=True)

@@ -126,7 +126,12 @@ class Analyzer:
     def __init__(self, dictionary: Path | None = None) -> None:
         import kiwipiepy
 
-        # One thread: stages run in parallel by processes, which scales better.
+        # One thread: stages run in parallel by processes, which scales better. All else is Kiwi's
+        # own default. F1 of boundaries inside eojeols (`komlm align --gold`; GSD, KSL, Kaist, each
+        # dev, and KLUE-DP): 96.35 96.20 95.62 95.98. No other single option gains 0.1 on most:
+        # model_type="cong-global" gains 0.22 0.07 0.06 0.02 at half the speed, load_default_dict
+        # and serial numbers off at most 0.09, split_complex loses up to 1.9, and
+        # integrate_allomorph changes forms alone. BENCHMARKS.md has them all.
         self._kiwi = kiwipiepy.Kiwi(num_workers=1)
         if dictionary is not None:
             _load_dictionary(self._kiwi, dictionary)

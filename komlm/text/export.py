@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tokenizers
-from tokenizers import AddedToken, Regex, decoders, models, pre_tokenizers, processors
+from tokenizers import AddedToken, decoders, models, pre_tokenizers, processors
 
 from komlm.files import folder_written_whole
 from komlm.text.normalize import Normalizer
-from komlm.text.tokenizer import SPECIAL_ROLES, WORD_START
+from komlm.text.pieces import WORD_START
+from komlm.text.specials import SPECIAL_ROLES, cut_inside
 
 SPECIALS = ("[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]")
 """The first entries of every vocabulary that komlm makes: KoBERT's layout."""
@@ -19,7 +20,7 @@ SPECIALS = ("[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]")
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Pieces in the order of their ids, the five specials among them, and how text is cut by them.
+    """Pieces in the order of their ids, the special ones among them, and how text is cut by them.
 
     Example: ``Vocabulary(pieces=("[UNK]", ..., "▁학교"), scores=(0.0, ..., -7.1), kind="unigram",
     normalizer=Normalizer.default())``.
@@ -35,6 +36,10 @@ class Vocabulary:
     """Text begins with a ``▁`` as though a space stood before it."""
     byte_fallback: bool = False
     """Unknown characters become bytes."""
+    specials: tuple[str, ...] = SPECIALS
+    """Pieces that no text holds, whatever the letters in it."""
+    unk: str = SPECIALS[0]
+    """The one of them that stands for unknown characters."""
 
 
 def build_backend(vocabulary: Vocabulary) -> tokenizers.Tokenizer:
@@ -44,7 +49,6 @@ def build_backend(vocabulary: Vocabulary) -> tokenizers.Tokenizer:
     """
     backend = tokenizers.Tokenizer(_model(vocabulary))
     backend.normalizer = vocabulary.normalizer.export()
-    names = "|".join(special.strip("[]") for special in SPECIALS)
     backend.pre_tokenizer = pre_tokenizers.Sequence(
         [
             # "first": a stretch after [MASK] begins a word only if a space stands there.
@@ -54,42 +58,45 @@ def build_backend(vocabulary: Vocabulary) -> tokenizers.Tokenizer:
                 split=False,
             ),
             # The model would take "[SEP]" in a corpus text for the piece of that name.
-            pre_tokenizers.Split(Regex(rf"(?<=\[)(?=({names})\])"), "isolated"),
+            *cut_inside(vocabulary.specials),
         ]
     )
     backend.decoder = _decoder(vocabulary)
-    backend.add_special_tokens([AddedToken(special, normalized=False) for special in SPECIALS])
-    cls, sep = (vocabulary.pieces.index(special) for special in ("[CLS]", "[SEP]"))
-    backend.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", cls), ("[SEP]", sep)],
+    backend.add_special_tokens(
+        [AddedToken(special, normalized=False) for special in vocabulary.specials]
     )
+    if {"[CLS]", "[SEP]"} <= set(vocabulary.specials):
+        cls, sep = (vocabulary.pieces.index(special) for special in ("[CLS]", "[SEP]"))
+        backend.post_processor = processors.TemplateProcessing(
+            single="[CLS] $A [SEP]",
+            pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+            special_tokens=[("[CLS]", cls), ("[SEP]", sep)],
+        )
     return backend
 
 
 def _model(vocabulary: Vocabulary) -> models.Model:
     pieces, scores = vocabulary.pieces, vocabulary.scores
-    unk = pieces.index("[UNK]")
+    unk = pieces.index(vocabulary.unk)
     if vocabulary.kind == "unigram":
         entries = list(zip(pieces, scores, strict=True))
         return models.Unigram(entries, unk_id=unk, byte_fallback=vocabulary.byte_fallback)
     return models.BPE(
         {piece: i for i, piece in enumerate(pieces)},
-        _merges(pieces, scores),
-        unk_token="[UNK]",
+        _merges(vocabulary),
+        unk_token=vocabulary.unk,
         fuse_unk=True,
         byte_fallback=vocabulary.byte_fallback,
     )
 
 
-def _merges(pieces: tuple[str, ...], scores: tuple[float, ...]) -> list[tuple[str, str]]:
+def _merges(vocabulary: Vocabulary) -> list[tuple[str, str]]:
     """All ways to make each piece, best piece first.
 
     SentencePiece joins the neighbours whose join has the best score.
     """
-    known = dict(zip(pieces, scores, strict=True))
-    for special in SPECIALS:
+    known = dict(zip(vocabulary.pieces, vocabulary.scores, strict=True))
+    for special in vocabulary.specials:
         known.pop(special, None)
     ways = []
     for piece, score in known.items():

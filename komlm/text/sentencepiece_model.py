@@ -11,6 +11,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from sentencepiece import sentencepiece_model_pb2
 
 from komlm.text.export import SPECIALS, Vocabulary
 from komlm.text.normalize import Normalizer
-from komlm.text.tokenizer import WORD_START
+from komlm.text.pieces import WORD_START
 
 proto: Any = sentencepiece_model_pb2  # its classes are made at run time, unseen by type checkers
 
@@ -37,7 +38,7 @@ _SPECIAL_NAME = re.compile(
 )
 # SentencePiece's numbers of model types and piece types (sentencepiece_model.proto).
 _KIND_OF_TYPE = {1: "unigram", 2: "bpe"}
-_NORMAL, _USER_DEFINED, _BYTE_PIECE = 1, 4, 6
+_NORMAL, _UNKNOWN, _USER_DEFINED, _BYTE_PIECE = 1, 2, 4, 6
 
 
 def learn(words: Mapping[str, int], size: int, kind: str) -> Vocabulary:
@@ -181,29 +182,75 @@ def read_model(content: bytes, name: str, order: Sequence[str] | None = None) ->
         ValueError: not a SentencePiece model of type unigram or BPE; or an ``order`` that names
             pieces the model has not, or lacks a special.
     """
+    model = _parsed(content, name)
+    ordinary = _ordinary(model)
+    if order is None:
+        order = [*SPECIALS, *ordinary]
+    _check_order(order, ordinary, name)
+    scores = tuple(0.0 if piece in SPECIALS else ordinary[piece] for piece in order)
+    return _vocabulary(model, tuple(order), scores)
 
+
+def read_model_as_it_is(
+    content: bytes, name: str, order: Sequence[str] | None = None
+) -> Vocabulary:
+    """Read a SentencePiece model with its own ids and special pieces, for aligning.
+
+    Args:
+        content: the bytes of a .model file.
+        name: what errors call it.
+        order: piece of each id where a program has others than the model, special pieces of its
+            own among them.
+
+    Raises:
+        ValueError: not a SentencePiece model of type unigram or BPE.
+
+    Example: ``read_model_as_it_is(content, "kobert.model").pieces[:2]`` -> ``("<unk>", "<s>")``.
+    """
+    model = _parsed(content, name)
+    ordinary = _ordinary(model)
+    pieces = tuple(order) if order is not None else tuple(p.piece for p in model.pieces)
+    vocabulary = _vocabulary(model, pieces, tuple(ordinary.get(piece, 0.0) for piece in pieces))
+    unk = next(piece.piece for piece in model.pieces if piece.type == _UNKNOWN)
+    if unk not in pieces:
+        raise ValueError(f"{name}: the vocabulary lacks {unk}, its piece for unknown characters")
+    specials = tuple(piece for piece in pieces if piece not in ordinary)
+    return replace(vocabulary, specials=specials, unk=unk)
+
+
+def _parsed(content: bytes, name: str) -> Any:
     model = proto.ModelProto()
     try:
         model.ParseFromString(content)
     except DecodeError as error:
         raise ValueError(f"{name}: not a SentencePiece model: {error}") from error
-    kind = _KIND_OF_TYPE.get(model.trainer_spec.model_type)
-    if not model.pieces or kind is None:
+    if not model.pieces or model.trainer_spec.model_type not in _KIND_OF_TYPE:
         raise ValueError(f"{name}: wanted a SentencePiece model of type unigram or BPE")
-    ordinary = {
+    spec = model.normalizer_spec
+    if model.trainer_spec.treat_whitespace_as_suffix or not spec.escape_whitespaces:
+        raise ValueError(
+            f"{name}: its pieces do not begin with a space (treat_whitespace_as_suffix or no "
+            "escape_whitespaces); wanted a model trained without these options"
+        )
+    return model
+
+
+def _ordinary(model: Any) -> dict[str, float]:
+    """The pieces that text is cut into, and their scores."""
+    return {
         piece.piece: piece.score
         for piece in model.pieces
         if piece.type in (_NORMAL, _USER_DEFINED, _BYTE_PIECE)
         and not _SPECIAL_NAME.fullmatch(piece.piece)
     }
-    if order is None:
-        order = [*SPECIALS, *ordinary]
-    _check_order(order, ordinary, name)
+
+
+def _vocabulary(model: Any, pieces: tuple[str, ...], scores: tuple[float, ...]) -> Vocabulary:
     spec = model.normalizer_spec
     return Vocabulary(
-        pieces=tuple(order),
-        scores=tuple(0.0 if p in SPECIALS else ordinary[p] for p in order),
-        kind=kind,
+        pieces=pieces,
+        scores=scores,
+        kind=_KIND_OF_TYPE[model.trainer_spec.model_type],
         normalizer=Normalizer(spec.precompiled_charsmap, collapse=spec.remove_extra_whitespaces),
         add_dummy_prefix=spec.add_dummy_prefix,
         byte_fallback=model.trainer_spec.byte_fallback,

@@ -1,87 +1,94 @@
-"""A tokenizer folder: text -> ids, with the span of each piece in the text as given.
+"""A tokenizer: text -> ids, with the span of each piece in the text as given.
 
-The one encoder is the `tokenizers` object in the folder's tokenizer.json, so that training, komlm
-and `AutoTokenizer` cut every text alike.
+The one encoder is a `tokenizers` object, that of the folder's tokenizer.json, so that training,
+komlm and `AutoTokenizer` cut every text alike. :mod:`komlm.text.loading` makes one of everything
+else that people have.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import tokenizers
 
 from komlm.text.normalize import Normalized, Normalizer, check_surrogates, nfc
-
-WORD_START = "▁"
-"""SentencePiece's mark of a space before a piece."""
+from komlm.text.pieces import (
+    WORD_START,
+    Pieces,
+    Reading,
+    from_offsets,
+    has_byte_fallback,
+    in_original,
+    reading_of,
+)
+from komlm.text.specials import (
+    SPECIAL_ROLES,
+    cutting_names,
+    read_config,
+    reading_names_as_text,
+    special_ids,
+)
 
 _MOST_PADDING = 128
 
-SPECIAL_ROLES = {
-    "unk": "unk_token",
-    "pad": "pad_token",
-    "cls": "cls_token",
-    "sep": "sep_token",
-    "mask": "mask_token",
-}
-"""Our names of the five special pieces -> transformers' names of them."""
-
-
-class Pieces(NamedTuple):
-    """The pieces of a text. *Shape of each:* (pieces,)
-
-    Example: ``"나는 갔다"`` with the pieces ▁나 는 ▁갔 다 -> starts 0 1 3 4, ends 1 2 4 5.
-    """
-
-    ids: np.ndarray
-    """int64: numbers in the vocabulary, without [CLS] and [SEP]."""
-    starts: np.ndarray
-    """int64: first code point, the space before a piece left out."""
-    ends: np.ndarray
-    """int64: one past the last code point."""
-    bare: np.ndarray
-    """bool: a piece that is nothing but a space; its span is empty."""
-
 
 class Tokenizer:
-    """A tokenizer folder that komlm made, or any folder with a tokenizer.json.
+    """A `tokenizers` object, read so that spans can be relied on.
 
     Special names such as [MASK] are ordinary text to :meth:`encode`; :meth:`encode_with_masks`
     reads [MASK] as the mask.
 
+    Args:
+        backend: what cuts text. It is kept and set to neither pad nor truncate: give a copy of one
+            that somebody else uses.
+        special_ids: role -> id, the roles of :data:`SPECIAL_ROLES`; one that the tokenizer has not
+            is left out, and :meth:`specials_for` refuses where it is needed.
+        name: what errors call it.
+        folder: the folder with its tokenizer.json, if there is one.
+
     Example: ``Tokenizer.load(Path("tok")).encode("갔다").ids`` -> the ids of ▁갔 다.
     """
 
-    def __init__(self, folder: Path, backend: tokenizers.Tokenizer, config: dict[str, object]):
-        self.folder = folder
-        self.vocabulary_size: int = backend.get_vocab_size(with_added_tokens=True)
-        self.pieces: list[str] = [str(backend.id_to_token(i)) for i in range(self.vocabulary_size)]
-        """Piece of each id."""
-        self.special_ids = _special_ids(backend, config, folder)
-        self.normalizer = Normalizer.from_exported(backend.normalizer)
-        """None: a tokenizer of another make, whose own normaliser does its work unseen."""
+    def __init__(
+        self,
+        backend: tokenizers.Tokenizer,
+        special_ids: Mapping[str, int],
+        name: str,
+        folder: Path | None = None,
+    ) -> None:
+        self.name = name
+        self._folder = folder
         backend.no_padding()
         backend.no_truncation()
+        vocabulary = backend.get_vocab(with_added_tokens=True)
+        self.vocabulary_size: int = max(vocabulary.values(), default=-1) + 1
+        """One more than the largest id."""
+        self.pieces: list[str] = [""] * self.vocabulary_size
+        """Piece of each id; empty where an id has none."""
+        for piece, number in vocabulary.items():
+            self.pieces[number] = piece
+        self.special_ids = dict(special_ids)
+        self.normalizer = Normalizer.from_exported(backend.normalizer)
+        """None: a tokenizer of another make, whose own normaliser does its work unseen."""
         self._reading_masks = backend
         # A second object, since the switch below and the normaliser belong to the object: text
         # comes to it normalised, so its offsets are those of the normalised text.
-        self._plain = tokenizers.Tokenizer.from_str(backend.to_str())
-        self._plain.encode_special_tokens = True
+        self._plain = reading_names_as_text(backend)
         if self.normalizer is not None:
             self._plain.normalizer = None
         # With byte fallback, pieces such as <0xEA> are a part of a character each.
-        self._lengths_add_up = self.normalizer is not None and not getattr(
-            self._plain.model, "byte_fallback", False
-        )
+        self._lengths_add_up = self.normalizer is not None and not has_byte_fallback(self._plain)
 
     @classmethod
-    def load(cls, folder: Path | str) -> Tokenizer:
-        """Read a tokenizer folder.
+    def load(cls, folder: Path | str, all_specials: bool = True) -> Tokenizer:
+        """Read a folder with a tokenizer.json, as a masked language model needs it.
+
+        Args:
+            all_specials: False takes a tokenizer that lacks a special piece too.
 
         Raises:
             FileNotFoundError: no such folder, or no tokenizer.json in it.
@@ -99,10 +106,58 @@ class Tokenizer:
         except Exception as error:
             # `tokenizers` raises bare Exceptions for a file that it cannot read.
             raise ValueError(f"{path}: not a tokenizer: {error}") from error
-        return cls(folder, backend, _read_config(folder / "tokenizer_config.json"))
+        found = special_ids(backend, read_config(folder))
+        tokenizer = cls(backend, found, str(folder), folder)
+        if all_specials:
+            tokenizer.specials_for("a masked language model")
+        return tokenizer
+
+    def __reduce__(self) -> tuple[type[Tokenizer], tuple[Any, ...]]:
+        return Tokenizer, (self._reading_masks, self.special_ids, self.name, self._folder)
+
+    @property
+    def serialized(self) -> str:
+        """What a tokenizer.json of it holds; equal tokenizers have an equal one."""
+        return str(self._reading_masks.to_str())
+
+    @property
+    def folder(self) -> Path:
+        """The folder with its tokenizer.json.
+
+        Raises:
+            ValueError: it was not read from one.
+        """
+        if self._folder is None:
+            raise ValueError(
+                f"{self.name} is no folder with a tokenizer.json: make one with `komlm tokenizer "
+                "import`, or with save_pretrained(FOLDER) in transformers"
+            )
+        return self._folder
+
+    def specials_for(self, purpose: str) -> dict[str, int]:
+        """The ids of all five specials, for something that needs them.
+
+        Raises:
+            ValueError: one is missing; the message names it, the purpose and what to do.
+
+        Example: ``tokenizer.specials_for("hiding pieces")["mask"]``.
+        """
+        for role, key in SPECIAL_ROLES.items():
+            if role not in self.special_ids:
+                wanted = f"[{role.upper()}]"
+                raise ValueError(
+                    f"{self.name}: the tokenizer has no {wanted} ({key}), and {purpose} needs all "
+                    "of [UNK] [PAD] [CLS] [SEP] [MASK], under whatever names. Add it in "
+                    f"transformers with tokenizer.add_special_tokens({{'{key}': '{wanted}'}}) and "
+                    "save_pretrained(FOLDER), and enlarge the model's embedding by as much"
+                )
+        return dict(self.special_ids)
 
     def encode(self, text: str) -> Pieces:
         """Cut a text into pieces.
+
+        A tokenizer of another make gets the text in NFC: its pieces are those of the NFC text, the
+        spans those of the text as given.
 
         Raises:
             ValueError: a lone surrogate; the message names its offset.
@@ -113,17 +168,12 @@ class Tokenizer:
         """Cut many texts into pieces; faster than one by one."""
         normalized = [self._normalized(text) for text in texts]
         contents = [normal.text for normal in normalized]
-        if not self._lengths_add_up:
-            encodings = self._plain.encode_batch(contents, add_special_tokens=False)
-            return [
-                _from_offsets(encoding, normal)
-                for encoding, normal in zip(encodings, normalized, strict=True)
-            ]
-        encodings = self._plain.encode_batch_fast(contents, add_special_tokens=False)
-        return [
-            self._from_lengths(encoding, normal)
-            for encoding, normal in zip(encodings, normalized, strict=True)
-        ]
+        if self._lengths_add_up:
+            cut, read = self._plain.encode_batch_fast, self._from_lengths
+        else:
+            cut, read = self._plain.encode_batch, self._from_offsets
+        encodings = cut(contents, add_special_tokens=False)
+        return [read(*one) for one in zip(encodings, normalized, texts, strict=True)]
 
     def encode_with_masks(self, text: str) -> list[int]:
         """Ids of a text in which [MASK] is the mask, without [CLS] and [SEP].
@@ -132,8 +182,7 @@ class Tokenizer:
         mask, and the space before the mask goes with it.
         """
         check_surrogates(text)
-        ids: list[int] = self._reading_masks.encode(text, add_special_tokens=False).ids
-        return ids
+        return list(self._reading_masks.encode(text, add_special_tokens=False).ids)
 
     def _normalized(self, text: str) -> Normalized:
         if self.normalizer is not None:
@@ -141,23 +190,51 @@ class Tokenizer:
         check_surrogates(text)
         return nfc(text)
 
-    def _from_lengths(self, encoding: tokenizers.Encoding, normal: Normalized) -> Pieces:
+    def _from_offsets(self, encoding: tokenizers.Encoding, normal: Normalized, text: str) -> Pieces:
+        ids: list[int] = encoding.ids
+        if not self._never_in_text.isdisjoint(ids):
+            encoding = self._with_names_cut.encode(normal.text, add_special_tokens=False)
+            ids = encoding.ids
+            for number, (start, _) in zip(ids, encoding.offsets, strict=True):
+                if number in self._never_in_text:
+                    at = normal.span(start, start).start
+                    raise ValueError(
+                        f"{self.name} reads {self.pieces[number]} at offset {at} as its special "
+                        "piece, and not as text: change or remove it"
+                    )
+        return from_offsets(text, normal, ids, encoding.offsets, self._reading)
+
+    @cached_property
+    def _reading(self) -> Reading:
+        return reading_of(self._plain, self.pieces)
+
+    @cached_property
+    def _never_in_text(self) -> frozenset[int]:
+        """Special pieces, which no text holds, whatever the letters in it."""
+        added = self._reading_masks.get_added_tokens_decoder()
+        special = {number for number, token in added.items() if token.special}
+        return frozenset((special | set(self.special_ids.values())) - {self.special_ids.get("unk")})
+
+    @cached_property
+    def _with_names_cut(self) -> tokenizers.Tokenizer:
+        return cutting_names(self._plain, [self.pieces[n] for n in sorted(self._never_in_text)])
+
+    def _from_lengths(self, encoding: tokenizers.Encoding, normal: Normalized, text: str) -> Pieces:
         """Spans from the lengths of the pieces, which follow one another without a gap.
 
         Faster than reading offsets; an unknown piece has no length of its own, so a text that has
         one is cut again with offsets.
         """
         ids = np.array(encoding.ids, dtype=np.int64)
-        unk = self.special_ids["unk"]
-        if (ids == unk).any():
+        if (ids == self.special_ids.get("unk", -1)).any():
             full = self._plain.encode(normal.text, add_special_tokens=False)
-            return _from_offsets(full, normal)
+            return self._from_offsets(full, normal, text)
         lengths, leading, trailing = self._piece_lengths
         ends = np.cumsum(lengths[ids])
         # The pieces begin with a ▁ that the text has not (none in a text that is empty).
         ends -= ends[-1] - len(normal.text) if len(ids) else 0
         starts = ends - lengths[ids] + leading[ids]
-        return _in_original(ids, starts, ends - trailing[ids], normal)
+        return in_original(ids, starts, ends - trailing[ids], normal)
 
     @cached_property
     def _piece_lengths(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -214,70 +291,7 @@ class Tokenizer:
         """
         if not 0 <= model_entries - self.vocabulary_size < _MOST_PADDING:
             raise ValueError(
-                f"the model has {model_entries:,} entries and the tokenizer in {self.folder} has "
+                f"the model has {model_entries:,} entries and the tokenizer in {self.name} has "
                 f"{self.vocabulary_size:,}: they do not belong together. Use the tokenizer that "
                 "the model was trained with"
             )
-
-
-def _read_config(path: Path) -> dict[str, object]:
-    if not path.is_file():
-        return {}
-    try:
-        config = json.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: not a JSON file: {error}") from error
-    if not isinstance(config, dict):
-        raise ValueError(f"{path}: wanted a JSON object")
-    return config
-
-
-def _special_ids(
-    backend: tokenizers.Tokenizer, config: dict[str, object], folder: Path
-) -> dict[str, int]:
-    ids = {}
-    for role, key in SPECIAL_ROLES.items():
-        token = config.get(key) or f"[{role.upper()}]"
-        content = token.get("content") if isinstance(token, dict) else token
-        number = backend.token_to_id(str(content))
-        if number is None:
-            raise ValueError(
-                f"{folder}: the tokenizer has no {content} ({key}); a masked language model needs "
-                "all of [UNK] [PAD] [CLS] [SEP] [MASK]"
-            )
-        ids[role] = int(number)
-    return ids
-
-
-def _from_offsets(encoding: tokenizers.Encoding, normal: Normalized) -> Pieces:
-    ids = np.array(encoding.ids, dtype=np.int64)
-    offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
-    starts, ends = offsets[:, 0], offsets[:, 1]
-    text = normal.text
-    is_space = np.array([c in (" ", WORD_START) or c.isspace() for c in text] + [False])
-    # A piece's span takes in the space before it; the ▁ in front of the text has the first
-    # character's span, although it is none of it.
-    last = max(len(text) - 1, 0)
-    starts = starts + is_space[starts] * (ends > starts)
-    ends = np.where((ends > starts) & is_space[np.clip(ends - 1, 0, last)], ends - 1, ends)
-    if encoding.tokens and set(encoding.tokens[0]) == {WORD_START}:
-        ends[0] = starts[0]
-    return _in_original(ids, starts, np.maximum(starts, ends), normal)
-
-
-def _in_original(
-    ids: np.ndarray, starts: np.ndarray, ends: np.ndarray, normal: Normalized
-) -> Pieces:
-    """Spans in the normalised text -> spans in the text as given."""
-    bare = ends <= starts
-    if normal.starts is not None and normal.ends is not None and len(ids):
-        last = len(normal.text) - 1
-        starts = normal.starts[np.clip(starts, 0, last)]
-        ends = normal.ends[np.clip(ends - 1, 0, last)]
-    if bare.any():
-        # An empty span where the next piece begins; at the end, where the piece before ends.
-        starts, ends = starts.copy(), ends.copy()
-        for i in np.flatnonzero(bare)[::-1].tolist():
-            at = starts[i + 1] if i + 1 < len(ids) else (ends[i - 1] if i else 0)
-            starts[i] = ends[i] = at
-    return Pieces(ids, starts, ends, bare)

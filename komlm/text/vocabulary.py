@@ -14,8 +14,8 @@ from komlm.names import unknown
 from komlm.text.analysis import Analysis
 from komlm.text.export import SPECIALS, Vocabulary
 from komlm.text.normalize import Normalized, Normalizer
+from komlm.text.pieces import WORD_START
 from komlm.text.sentencepiece_model import BOUNDARY, count_pieces, learn, least_size
-from komlm.text.tokenizer import WORD_START
 
 KINDS = ("unigram", "bpe")
 _SURPLUS = 1.3

@@ -53,7 +53,7 @@ def one_kiwi(monkeypatch: pytest.MonkeyPatch, analyzer: Analyzer) -> None:
     def shared_analyzer(dictionary: Path | None = None) -> Analyzer:
         return Analyzer(dictionary) if dictionary else analyzer
 
-    for module in ("komlm.text.alignment", "komlm.inference.fill_mask"):
+    for module in ("komlm.text.aligner", "komlm.inference.fill_mask"):
         monkeypatch.setattr(f"{module}.Analyzer", shared_analyzer)
 
 

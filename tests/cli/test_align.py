@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from komlm.text.alignment import Aligner
+from komlm.text.aligner import Aligner
 from komlm.text.analysis import Analyzer
 from komlm.text.tokenizer import Tokenizer
 from tests.cli.conftest import Run
@@ -43,11 +43,22 @@ def test_it_says_what_the_alignment_holds(
     text = "난 추워서 안갔다ㅋㅋ 뭔데"
     alignment = Aligner(tokenizer, analyzer)(text)
     (said,) = komlm("align", text, "--tokenizer", tokenizer_folder, "--json").objects
-    assert said["pieces"] == [piece._asdict() for piece in alignment.pieces]
+    assert said["pieces"] == [
+        {"id": p.id, "piece": p.piece, "start": p.start, "end": p.end} for p in alignment.pieces
+    ]
     assert said["morphemes"] == [morpheme._asdict() for morpheme in alignment.morphemes]
     for level, units in said["units"].items():
         for unit, wanted in zip(units, alignment.units(level), strict=True):
-            assert tuple(unit.values()) == tuple(wanted)
+            assert [said["pieces"][n] for n in unit["pieces"]] == [
+                {"id": p.id, "piece": p.piece, "start": p.start, "end": p.end}
+                for p in wanted.pieces
+            ]
+            assert [said["morphemes"][n] for n in unit["morphemes"]] == [
+                m._asdict() for m in wanted.morphemes
+            ]
+            assert (unit["start"], unit["end"]) == (wanted.start, wanted.end)
+            assert (unit["tag"], unit["class"]) == (wanted.tag, wanted.class_name)
+    assert said["straddles"] == [piece.number for piece in alignment.straddles]
 
 
 def test_the_table_shows_unit_pieces_morphemes_and_class(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-import komlm.text.alignment
+import komlm.text.aligner
 from tests.cli.conftest import Run
 
 CASES = {
@@ -125,4 +125,4 @@ def test_an_error_of_our_own_is_not_hidden(
 
 
 def komlm_alignment() -> type:
-    return komlm.text.alignment.Aligner
+    return komlm.text.aligner.Aligner

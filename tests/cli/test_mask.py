@@ -14,7 +14,7 @@ from komlm.files import sha256_of, write_json
 from komlm.masking import Selection
 from komlm.masking.preview import hide
 from komlm.objectives.mlm import MaskedLanguageModel
-from komlm.text.alignment import Aligner
+from komlm.text.aligner import Aligner
 from komlm.text.analysis import Analyzer
 from komlm.text.tokenizer import Tokenizer
 from komlm.types import Flag

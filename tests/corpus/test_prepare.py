@@ -18,7 +18,7 @@ from komlm.corpus.prepare import encode_documents, prepare
 from komlm.corpus.source import Source
 from komlm.data.shards import Shards
 from komlm.files import read_json
-from komlm.text.alignment import Aligner
+from komlm.text.aligner import Aligner
 from komlm.text.analysis import Analyzer
 from komlm.text.tags import TAG_CODE
 from komlm.text.tokenizer import Tokenizer
@@ -57,9 +57,9 @@ def row_alone(aligner: Aligner, text: str) -> tuple[Row, int]:
     starts = alignment.arrays.starts.tolist()
     tags = [0] * len(pieces)
     for unit in alignment.units("morpheme"):
-        for piece in unit.pieces:
+        for piece in unit.numbers:
             tags[piece] = TAG_CODE[unit.tag or ""]
-    eojeols = [unit.pieces[0] for unit in alignment.units("eojeol")]
+    eojeols = [unit.numbers.start for unit in alignment.units("eojeol")]
     for sentence in alignment.analysis.sentence_starts.tolist():
         first = next((i for i in eojeols if pieces[i].start >= sentence), None)
         if first is not None:

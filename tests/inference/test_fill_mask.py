@@ -7,7 +7,7 @@ import pytest
 from transformers import BertForMaskedLM
 
 from komlm.inference.fill_mask import Blank, FillMask
-from komlm.text.alignment import Aligner
+from komlm.text.aligner import Aligner
 from komlm.text.analysis import Analyzer
 from komlm.text.tokenizer import Tokenizer
 

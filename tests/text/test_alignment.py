@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from komlm.text.alignment import Alignment
 from komlm.text.analysis import Analyzer
+from komlm.text.pieces import Pieces
 from komlm.text.tags import CLASS_OF_TAG, CLASSES, TAG_CODE, TAGS
-from komlm.text.tokenizer import Pieces, Tokenizer
+from komlm.text.tokenizer import Tokenizer
 from komlm.text.units import align_arrays
-from komlm.types import LEVELS, Flag
-from tests.text.oracle import LONGEST_UNIT, overlap, unit_starts
+from komlm.types import Flag
+from tests.text.invariants import check_alignment
+from tests.text.oracle import overlap, unit_starts
 from tests.text.strategies import texts
 
 
@@ -91,28 +93,6 @@ def test_arrays_are_the_components_of_the_overlap_graph(layout: tuple, data: st.
         assert bool(units.starts[first] & Flag.STRADDLE) == any(straddles[first:last])
 
 
-def check_alignment(alignment: Alignment) -> None:
-    """What holds for every text and tokenizer."""
-    text, pieces = alignment.text, alignment.pieces
-    spans = [(p.start, p.end) for p in pieces]
-    assert all(0 <= start <= end <= len(text) for start, end in spans)
-    assert [s for s, _ in spans] == sorted(s for s, _ in spans)
-    for level in LEVELS:
-        units = alignment.units(level)
-        assert [n for unit in units for n in unit.pieces] == list(range(len(pieces)))
-        assert all(unit.pieces for unit in units)
-        if level != "piece":
-            assert all(len(unit.pieces) <= LONGEST_UNIT for unit in units)
-    wanted = unit_starts(
-        spans, [(m.start, m.end) for m in alignment.morphemes], list(alignment.eojeols)
-    )
-    assert alignment.unit_starts("morpheme").tolist() == wanted.morpheme
-    assert alignment.unit_starts("eojeol").tolist() == wanted.eojeol
-    covered = {c for start, end in spans for c in range(start, end)}
-    if pieces:
-        assert {n for n, c in enumerate(text) if not c.isspace()} <= covered
-
-
 @pytest.mark.property
 @given(text=texts)
 def test_any_text(text: str, analyzer: Analyzer, tokenizer: Tokenizer) -> None:
@@ -120,11 +100,7 @@ def test_any_text(text: str, analyzer: Analyzer, tokenizer: Tokenizer) -> None:
     alignment = Alignment(analysis, tokenizer.encode(text), tokenizer.pieces)
     check_alignment(alignment)
     for unit in alignment.units("morpheme"):
-        heads = [
-            alignment.morphemes[n]
-            for n in unit.morphemes
-            if alignment.morphemes[n].start < alignment.morphemes[n].end
-        ]
+        heads = [morpheme for morpheme in unit.morphemes if morpheme.start < morpheme.end]
         best = min((CLASSES.index(m.class_name) for m in heads), default=None)
         assert unit.class_name == (None if best is None else CLASSES[best])
 
@@ -134,7 +110,7 @@ def test_the_worked_example(analyzer: Analyzer, tokenizer: Tokenizer) -> None:
     text = "나는 어제 학교에 갔다."
     alignment = Alignment(analyzer(text), tokenizer.encode(text), tokenizer.pieces)
     units = alignment.units("morpheme")
-    assert [text[u.start : u.end] for u in units] == [
+    assert [u.text for u in units] == [
         "나",
         "는",
         "어제",
@@ -147,8 +123,8 @@ def test_the_worked_example(analyzer: Analyzer, tokenizer: Tokenizer) -> None:
     assert [u.tag for u in units] == ["NP", "JX", "MAG", "NNG", "JKB", "VV", "EF", "SF"]
     assert [u.class_name for u in units][:2] == ["noun", "josa"]
     went = units[5]
-    assert [alignment.morphemes[n].form for n in went.morphemes] == ["가", "었"]
-    assert alignment.arrays.starts[went.pieces[0]] & Flag.FUSED_EOMI
+    assert [morpheme.form for morpheme in went.morphemes] == ["가", "었"]
+    assert alignment.arrays.starts[went.numbers.start] & Flag.FUSED_EOMI
     assert alignment.straddles == []
 
 

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import models, normalizers, pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from komlm.text.tokenizer import Tokenizer, _from_offsets
+from komlm.text.tokenizer import Tokenizer
 from tests.text.strategies import texts
 
 
@@ -38,7 +38,8 @@ def test_ids_are_those_of_autotokenizer(
 def test_spans_from_lengths_are_those_from_offsets(text: str, tokenizer: Tokenizer) -> None:
     """Two ways to the same spans: lengths of the pieces added up, and the encoder's offsets."""
     normal = tokenizer._normalized(text)
-    slow = _from_offsets(tokenizer._plain.encode(normal.text, add_special_tokens=False), normal)
+    encoding = tokenizer._plain.encode(normal.text, add_special_tokens=False)
+    slow = tokenizer._from_offsets(encoding, normal, text)
     for fast_array, slow_array in zip(tokenizer.encode(text), slow, strict=True):
         assert np.array_equal(fast_array, slow_array)
 
@@ -98,8 +99,12 @@ def test_a_missing_special_is_named(tokenizer_folder: Path, tmp_path: Path) -> N
     shutil.copytree(tokenizer_folder, folder)
     config = json.loads((folder / "tokenizer_config.json").read_text())
     (folder / "tokenizer_config.json").write_text(json.dumps({**config, "mask_token": "<mask>"}))
-    with pytest.raises(ValueError, match="no <mask>"):
+    with pytest.raises(ValueError, match=r"no \[MASK\] \(mask_token\).*add_special_tokens"):
         Tokenizer.load(folder)
+    lenient = Tokenizer.load(folder, all_specials=False)
+    assert set(lenient.special_ids) == {"unk", "pad", "cls", "sep"}
+    with pytest.raises(ValueError, match="filling masks needs all"):
+        lenient.specials_for("filling masks")
 
 
 def test_a_model_of_another_size_is_refused(tokenizer: Tokenizer) -> None:

@@ -1,6 +1,7 @@
 """Running the same work on many parts, in this process or in several.
 
-The results depend on the tasks alone: not on the number of workers or on the order they end in.
+What comes out depends on the tasks alone, not on the number of workers. :func:`run_parts` yields
+results as they come, :func:`run_in_order` in the order of the tasks.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Protocol, TypeVar
 
+Tool = TypeVar("Tool")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -33,11 +36,25 @@ _done_by_all: Any = None
 """In a worker process: the counter that all workers share."""
 _stop: Any = None
 """In a worker process: not 0 when the work is to be left."""
+_make_tool: Any = None
+"""In a worker process: makes what it works with."""
+_tool: Any = None
+"""In a worker process: what it works with, made for its first task."""
 
 
-def _start_worker(done: Any, stop: Any) -> None:
+def _start_counting(done: Any, stop: Any) -> None:
     global _done_by_all, _stop
     _done_by_all, _stop = done, stop
+    _start_worker()
+
+
+def _start_with(make_tool: Callable[[], Any]) -> None:
+    global _make_tool
+    _make_tool = make_tool
+    _start_worker()
+
+
+def _start_worker() -> None:
     # Ctrl-C goes to all processes of a terminal; the parent tells the workers by `stop`.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # The workers are the parallelism; threads inside each would only fight over the cores.
@@ -62,6 +79,14 @@ def _add(amount: int) -> None:
 
 def _in_worker(work: Callable[[Task, Advance], Result], task: Task) -> Result:
     return work(task, _add)
+
+
+def _with_tool(work: Callable[[Any, Task], Result], task: Task) -> Result:
+    global _tool
+    # Here and not when the process starts, where an error would only be a broken pool.
+    if _tool is None:
+        _tool = _make_tool()
+    return work(_tool, task)
 
 
 def run_parts(
@@ -95,7 +120,7 @@ def run_parts(
     counter, stop = done.get_obj(), context.Value("b", 0, lock=False)
     seen = 0
     waiting = iter(tasks)
-    with ProcessPoolExecutor(workers, context, _start_worker, (done, stop)) as pool:
+    with ProcessPoolExecutor(workers, context, _start_counting, (done, stop)) as pool:
         try:
             pending: set[Future[Result]] = {
                 pool.submit(_in_worker, work, task)
@@ -121,4 +146,47 @@ def run_parts(
         finally:
             stop.value = 1
             # Waits: a worker still at its part would be in the way of the next run.
+            pool.shutdown(cancel_futures=True)
+
+
+def run_in_order(
+    work: Callable[[Tool, Task], Result],
+    tasks: Iterable[Task],
+    workers: int,
+    make_tool: Callable[[], Tool],
+) -> Iterator[Result]:
+    """Do ``work`` for each task in several processes and yield the results in the tasks' order.
+
+    Args:
+        work: a function at the top of a module (it travels to the workers by its name).
+        tasks: read a few ahead of the results, so that memory does not grow with their number.
+        workers: processes.
+        make_tool: called once in each process, at its first task; it travels there with all that
+            it holds.
+
+    Raises:
+        ChildProcessError: a worker was killed.
+        Whatever ``work`` or ``make_tool`` raises, in the place of the task's result.
+    """
+    context = multiprocessing.get_context("spawn")
+    waiting = iter(tasks)
+    with ProcessPoolExecutor(workers, context, _start_with, (make_tool,)) as pool:
+        try:
+            # Some more than there are workers: one that is long does not leave the others idle.
+            pending = deque(
+                pool.submit(_with_tool, work, task)
+                for task in itertools.islice(waiting, 4 * workers)
+            )
+            while pending:
+                yield pending.popleft().result()
+                pending.extend(
+                    pool.submit(_with_tool, work, task) for task in itertools.islice(waiting, 1)
+                )
+        except BrokenProcessPool as error:
+            raise ChildProcessError(
+                "a worker process ended before its work: it was killed, perhaps for lack of "
+                "memory, or it could not start. A script that uses workers needs the line "
+                '`if __name__ == "__main__":` before what it does'
+            ) from error
+        finally:
             pool.shutdown(cancel_futures=True)

@@ -4,11 +4,12 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from komlm.corpus.engine import Advance, run_parts
+from komlm.processes import Advance, run_in_order, run_parts
 
 
 def square(task: int, advance: Advance) -> int:
@@ -102,3 +103,59 @@ def test_too_few_workers(workers: int) -> None:
 
 def test_no_tasks() -> None:
     assert list(run_parts(square, [], 2, lambda amount: None)) == []
+
+
+def make_tool(folder: Path, name: str) -> str:
+    (folder / f"made-{os.getpid()}").write_text("", encoding="utf-8")
+    return name
+
+
+def no_tool() -> str:
+    raise FileNotFoundError("no such tool")
+
+
+def with_tool(tool: str, task: int) -> str:
+    if task == 13:
+        raise ValueError(f"task {task}")
+    if task == 99:
+        os.kill(os.getpid(), signal.SIGKILL)
+    # The later the task, the sooner it ends.
+    time.sleep(max(0, 12 - task) / 100)
+    return f"{tool} {task}"
+
+
+def test_in_order_with_a_tool_of_each_process(tmp_path: Path) -> None:
+    found = run_in_order(with_tool, range(12), 2, partial(make_tool, tmp_path, "saw"))
+    assert list(found) == [f"saw {n}" for n in range(12)]
+    assert len(list(tmp_path.iterdir())) <= 2
+
+
+def test_in_order_an_error_stands_where_the_result_would(tmp_path: Path) -> None:
+    make = partial(make_tool, tmp_path, "saw")
+    done: list[str] = []
+    with pytest.raises(ValueError, match="task 13"):
+        done.extend(run_in_order(with_tool, range(20), 2, make))
+    assert done == [f"saw {n}" for n in range(13)]
+    with pytest.raises(FileNotFoundError, match="no such tool"):
+        list(run_in_order(with_tool, range(3), 2, no_tool))
+
+
+def test_in_order_tasks_are_read_as_results_are_taken(tmp_path: Path) -> None:
+    read = 0
+
+    def endless() -> Iterator[int]:
+        nonlocal read
+        while True:
+            read += 1
+            yield 20
+
+    found = run_in_order(with_tool, endless(), 2, partial(make_tool, tmp_path, "saw"))
+    for taken in range(30):
+        assert next(found) == "saw 20"
+        assert read <= taken + 8
+    found.close()
+
+
+def test_in_order_a_killed_worker_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ChildProcessError, match="ended before its work.*__main__"):
+        list(run_in_order(with_tool, [99, 20, 20], 2, partial(make_tool, tmp_path, "saw")))
