@@ -50,4 +50,4 @@ def compare(
         return
     print("\n".join(shown(line) for line in table(histories).split("\n")))
     if plot:
-        print(shown(f"\nThe curves are in {plot}."))
+        print("\n" + shown(f"The curves are in {plot}."))
