@@ -24,7 +24,7 @@ def no_bar(what: str, total: int, unit: str) -> AbstractContextManager[Advance]:
     return nullcontext(lambda amount: None)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def one_thread() -> Iterator[None]:
     """Models this small are slower on two threads, much so where other programs run."""
     threads = torch.get_num_threads()
@@ -43,7 +43,7 @@ def tiny_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def one_kiwi(analyzer: Analyzer) -> Iterator[None]:
     """Kiwi takes seconds to build."""
     with pytest.MonkeyPatch.context() as patch:
@@ -51,7 +51,7 @@ def one_kiwi(analyzer: Analyzer) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def material(
     tiny_corpus: Path, tokenizer_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Material:

@@ -121,6 +121,7 @@ def test_the_picture_shows_each_run(runs: list[Path], tmp_path: Path) -> None:
         plot(read_runs(runs[:1]), tmp_path / "curves.jpg")
 
 
+@pytest.mark.filterwarnings("ignore:Glyph")  # where no Korean font is installed
 def test_the_verb(
     runs: list[Path],
     tmp_path: Path,
