@@ -6,6 +6,7 @@ Built when first asked for, once a process.
 from __future__ import annotations
 
 import functools
+import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -135,15 +136,18 @@ def _trained(backend: Backend, trainer: Callable[..., Any], **options: Any) -> B
 
 
 def _without_added(backend: Backend, keep: set[str]) -> Backend:
-    import json
-
     state = json.loads(backend.to_str())
     state["added_tokens"] = [one for one in state["added_tokens"] if one["content"] in keep]
     return Backend.from_str(json.dumps(state))
 
 
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+"""Deleted when the process ends."""
+
+
 def _folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="komlm-test-"))
+    _FOLDERS.append(tempfile.TemporaryDirectory(prefix="komlm-test-"))
+    return Path(_FOLDERS[-1].name)
 
 
 BUILDERS: dict[str, Callable[[], Any]] = {
