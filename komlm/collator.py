@@ -86,6 +86,10 @@ class UnitMaskingCollator(TrainerCallback):
         pad_to_multiple_of: int | None = None,
         seed: int = 0,
     ) -> None:
+        if not 0 < mlm_probability < 1:
+            raise ValueError(
+                f"mlm_probability = {mlm_probability!r}: wanted a share between 0 and 1"
+            )
         loaded = load_tokenizer(tokenizer)
         self.specials = loaded.specials_for("hiding pieces")
         self.tokenizer = _as_in_transformers(loaded)

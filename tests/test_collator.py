@@ -180,7 +180,7 @@ def test_what_cannot_be_hidden_is_told(rows: Dataset, tokenizer: Tokenizer) -> N
         collator([{"input_ids": [2, 7, 3]}])
     with pytest.raises(ValueError, match="leave empty texts out"):
         collator([{"text": " "}])
-    with pytest.raises(ValueError, match="ratio"):
+    with pytest.raises(ValueError, match="mlm_probability = 1.5"):
         UnitMaskingCollator(tokenizer, mlm_probability=1.5)
     with pytest.raises(ValueError, match="morpheme"):
         UnitMaskingCollator(tokenizer, unit="morphem")
