@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
+import numpy as np
 import torch
 
 ROUNDS = 2
@@ -63,6 +64,31 @@ def added(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
     for part in parts:
         total.update(part)  # a Counter adds floats as well
     return dict(total)
+
+
+class Watch:
+    """Takes the time of the steps of a turn.
+
+    Example: steps that end at 0, 5, 9 s -> 4 s a step on a CPU, 4.5 on a GPU.
+    """
+
+    def __init__(self, steps: int, on_gpu: bool) -> None:
+        self._steps = steps
+        self._on_gpu = on_gpu
+        self.times: list[float] = []
+
+    def step_done(self) -> None:
+        """A step has ended."""
+        if self._on_gpu and len(self.times) in (0, self._steps - 1):
+            # Not after each: a GPU may still be at a step when the next one is on its way.
+            torch.cuda.synchronize()
+        self.times.append(time.perf_counter())
+
+    @property
+    def seconds_a_step(self) -> float:
+        """Seconds of the fastest step, or on a GPU of the mean step; the first is left out."""
+        each = np.diff(self.times)
+        return float(each.mean() if self._on_gpu else each.min())
 
 
 @contextmanager

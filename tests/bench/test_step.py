@@ -6,16 +6,18 @@ from typing import Any
 import pytest
 import torch
 
-from komlm.bench import Material
+from komlm.bench import Material, komlm_side, timing
 from komlm.bench import step as bench_step
-from komlm.bench.step import OurSide, Watch, measure
+from komlm.bench.komlm_side import KomlmSide
+from komlm.bench.step import measure
+from komlm.bench.timing import Watch
 
 pytest.importorskip("accelerate", reason="the Trainer needs it: pip install 'komlm[bench]'")
 
 
 @pytest.fixture(autouse=True)
 def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_step, "ROWS", 4)
+    monkeypatch.setattr(komlm_side, "ROWS", 4)
     monkeypatch.setattr(bench_step, "TURNS", 1)
 
 
@@ -29,9 +31,9 @@ def test_the_report(material: Material, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_both_sides_train_on_the_same(material: Material, tmp_path: Path) -> None:
     """As many steps of as many tokens, over the same rows, and models and optimizers alike."""
-    from komlm.bench.trainer import TrainerSide
+    from komlm.bench.trainer_side import TrainerSide
 
-    ours = OurSide(material.shards)
+    ours = KomlmSide(material.shards)
     theirs = TrainerSide(ours, str(tmp_path))
     models = (ours.state.model, theirs.model)
     assert models[0].config.to_diff_dict() == models[1].config.to_diff_dict()
@@ -67,7 +69,7 @@ def test_the_watch_leaves_the_first_step_out(monkeypatch: pytest.MonkeyPatch) ->
     for on_gpu, wanted, waits in ((False, 4.0, 0), (True, 4.5, 2)):
         times = iter([100.0, 105.0, 109.0])
         waited: list[int] = []
-        monkeypatch.setattr(bench_step.time, "perf_counter", times.__next__)
+        monkeypatch.setattr(timing.time, "perf_counter", times.__next__)
         monkeypatch.setattr(torch.cuda, "synchronize", lambda waited=waited: waited.append(1))
         watch = Watch(3, on_gpu)
         for _ in range(3):

@@ -20,12 +20,13 @@ from transformers import (
 )
 from transformers.trainer_callback import PrinterCallback
 
+from komlm.bench.komlm_side import LENGTH, SIZE
 from komlm.bench.mask import as_examples
-from komlm.bench.step import LENGTH, SIZE, Watch
+from komlm.bench.timing import Watch
 from komlm.models import bert_config
 
 if TYPE_CHECKING:
-    from komlm.bench.step import OurSide
+    from komlm.bench.komlm_side import KomlmSide
 
 
 class TrainerSide:
@@ -38,7 +39,7 @@ class TrainerSide:
         ImportError: accelerate is not installed.
     """
 
-    def __init__(self, ours: OurSide, folder: str) -> None:
+    def __init__(self, ours: KomlmSide, folder: str) -> None:
         state = ours.state
         training = state.config.training
         self._tokenizer = AutoTokenizer.from_pretrained(
