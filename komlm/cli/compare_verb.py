@@ -13,7 +13,7 @@ from komlm.cli.options import Json
 def compare(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", show_default=False, help="Run folders, two or more."),
+        typer.Argument(metavar="RUN", show_default=False, help="Run folders, two or more."),
     ],
     plot: Annotated[
         Path | None,
@@ -27,7 +27,8 @@ def compare(
 
     \b
       for unit in piece morpheme eojeol; do
-        komlm pretrain tiny --set data.shards=shards --set masking.unit=$unit -o runs/$unit
+        komlm pretrain tiny --set data.shards=shards \\
+          --set masking.unit=$unit -o runs/$unit
       done
       komlm compare runs/piece runs/morpheme runs/eojeol --plot curves.png
 

@@ -10,8 +10,20 @@ from komlm import __version__
 from tests.cli.conftest import Run
 
 VERBS = {
-    (): ["pretrain", "fill-mask", "align", "mask", "analyze", "prepare", "tokenizer"],
-    ("align",): ["--tokenizer", "--input", "--dictionary", "--json", "[default: tok]"],
+    (): [
+        "pretrain",
+        "compare",
+        "fill-mask",
+        "align",
+        "mask",
+        "analyze",
+        "prepare",
+        "bench",
+        "tokenizer",
+    ],
+    ("compare",): ["--plot", "--json", "Run folders"],
+    ("bench",): ["--corpus", "--tokenizer", "--json", "collator", "[default: mini]"],
+    ("align",): ["--tokenizer", "--gold", "--input", "--dictionary", "--json", "[default: tok]"],
     ("mask",): ["--unit", "--ratio", "--seed", "--replace", "[default: 0.15]"],
     ("fill-mask",): ["--hide", "--unit", "--top-k", "--pieces", "joint probability"],
     ("pretrain",): ["--set", "--resume", "--output", "runs/RECIPE", "[default: mini]"],
