@@ -6,6 +6,7 @@ import dataclasses
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ import tokenizers
 import torch
 from torch import Tensor
 from torch.nn import functional
-from transformers import PreTrainedTokenizerFast, TrainerCallback
+from transformers import AutoTokenizer, PreTrainedTokenizerFast, TrainerCallback
 
 from komlm.data.rows import Rows
 from komlm.masking import STRATEGIES, Selection, begins, replace
-from komlm.masking.replacement import thresholds
-from komlm.names import pick
+from komlm.masking.replacement import BY, thresholds
+from komlm.names import pick, unknown
 from komlm.objectives.mlm import IGNORED
 from komlm.randomness import mix
 from komlm.text.loading import load_tokenizer
@@ -90,9 +91,17 @@ class UnitMaskingCollator(TrainerCallback):
             raise ValueError(
                 f"mlm_probability = {mlm_probability!r}: wanted a share between 0 and 1"
             )
+        if replace not in BY:
+            raise ValueError(unknown("kind of replacement", replace, BY))
+        multiple = 1 if pad_to_multiple_of is None else index(pad_to_multiple_of)
+        if multiple < 1:
+            raise ValueError(f"pad_to_multiple_of = {multiple}: wanted 1 or more, or None")
+        dictionary = Path(dictionary) if dictionary is not None else None
+        if dictionary is not None and not dictionary.is_file():
+            raise FileNotFoundError(f"user dictionary {dictionary}: there is no such file")
         loaded = load_tokenizer(tokenizer)
         self.specials = loaded.specials_for("hiding pieces")
-        self.tokenizer = _as_in_transformers(loaded)
+        self.tokenizer = _as_in_transformers(tokenizer, loaded)
         """What a Trainer saves beside the model."""
         self._select = pick("unit", unit, STRATEGIES)
         self.unit = unit
@@ -100,10 +109,9 @@ class UnitMaskingCollator(TrainerCallback):
         thresholds(self.shares)  # they are checked now, not at the first batch
         self.replace = replace
         self.text_column = text_column
-        self.pad_to_multiple_of = pad_to_multiple_of or 1
-        dictionary = Path(dictionary) if dictionary is not None else None
+        self.pad_to_multiple_of = multiple
         self._rows = RowMaker(loaded, dictionary, max_length)
-        self._selection = Selection(mlm_probability, dict(weights or {}), seed)
+        self._selection = Selection(mlm_probability, dict(weights or {}), index(seed))
         # In shared memory, so that workers of a DataLoader that outlive an epoch see the next one.
         self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()
         self._told = False
@@ -136,6 +144,8 @@ class UnitMaskingCollator(TrainerCallback):
         Raises:
             ValueError: rows without these columns; the message says what to do.
         """
+        if not features:
+            raise ValueError("a batch of no rows: wanted one or more")
         rows = self._padded([self._columns(feature) for feature in features])
         self._warn_of_one_epoch(rows.numbers)
         selection = dataclasses.replace(self._selection, epoch=int(self._epoch))
@@ -187,7 +197,10 @@ class UnitMaskingCollator(TrainerCallback):
         return Rows(input_ids, starts, tags, _numbers(columns[0], inside), self.specials["pad"])
 
     def _warn_of_one_epoch(self, numbers: Tensor) -> None:
-        """Masks that never change are easily made, and hard to see in what comes of them."""
+        """Masks that never change are easily made, and hard to see in what comes of them.
+
+        Told only where batches are made in the training process: a worker is gone with its epoch.
+        """
         if self._told or not len(numbers) or torch.utils.data.get_worker_info() is not None:
             return
         first = int(numbers[0])
@@ -202,12 +215,22 @@ class UnitMaskingCollator(TrainerCallback):
             )
 
 
-def _as_in_transformers(tokenizer: Tokenizer) -> PreTrainedTokenizerFast:
+def _as_in_transformers(source: Any, tokenizer: Tokenizer) -> Any:
+    """The tokenizer as transformers has it, with all that its own configuration says."""
+    if hasattr(source, "save_pretrained"):
+        return source
+    if tokenizer.has_folder:
+        return AutoTokenizer.from_pretrained(
+            tokenizer.folder, local_files_only=True, trust_remote_code=False
+        )
     names = {
         key: tokenizer.pieces[tokenizer.special_ids[role]] for role, key in SPECIAL_ROLES.items()
     }
-    backend = tokenizers.Tokenizer.from_str(tokenizer.serialized)
-    return PreTrainedTokenizerFast(tokenizer_object=backend, **names)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizers.Tokenizer.from_str(tokenizer.serialized),
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        **names,
+    )
 
 
 def _numbers(input_ids: np.ndarray, inside: np.ndarray) -> Tensor:

@@ -185,6 +185,14 @@ def test_what_cannot_be_hidden_is_told(rows: Dataset, tokenizer: Tokenizer) -> N
         UnitMaskingCollator(tokenizer, mlm_probability=1.5)
     with pytest.raises(ValueError, match="morpheme"):
         UnitMaskingCollator(tokenizer, unit="morphem")
+    with pytest.raises(ValueError, match="batch of no rows"):
+        collator([])
+    with pytest.raises(ValueError, match="kind of replacement"):
+        UnitMaskingCollator(tokenizer, replace="word")
+    with pytest.raises(ValueError, match="pad_to_multiple_of = -8"):
+        UnitMaskingCollator(tokenizer, pad_to_multiple_of=-8)
+    with pytest.raises(FileNotFoundError, match="user dictionary"):
+        UnitMaskingCollator(tokenizer, dictionary="nowhere.tsv")
     with pytest.raises(ValueError, match="mask_replace_prob"):
         UnitMaskingCollator(tokenizer, mask_replace_prob=0.9, random_replace_prob=0.2)
 
@@ -264,6 +272,11 @@ def test_a_saved_model_has_its_tokenizer(
         assert (
             saved(text, add_special_tokens=False).input_ids == tokenizer.encode(text).ids.tolist()
         )
+    # Pairs too: a model that is fine-tuned later may need its segments.
+    original = AutoTokenizer.from_pretrained(tokenizer.folder)
+    assert dict(saved("가", "나")) == dict(original("가", "나"))
+    assert "token_type_ids" in saved("가", "나")
+    assert UnitMaskingCollator(original).tokenizer is original
     again = Tokenizer.load(tmp_path / "saved")
     assert again.special_ids == tokenizer.special_ids
 

@@ -27,6 +27,8 @@ def plot(runs: Sequence[RunHistory], path: Path) -> None:
     """
     if path.suffix.lower() != ".png":
         raise ValueError(f"--plot {path}: wanted a name that ends in .png")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"--plot {path}: there is no folder {path.parent}")
     try:
         from matplotlib import font_manager, rc_context
         from matplotlib.figure import Figure

@@ -15,7 +15,8 @@ from komlm.masking.units import unit_numbers
 from komlm.names import unknown
 from komlm.randomness import FRACTION_BITS, ONE, Purpose, draw
 
-_BY = ("unit", "piece")
+BY = ("unit", "piece")
+"""For what 80/10/10 is drawn."""
 
 
 def replace(
@@ -48,8 +49,8 @@ def replace(
 
     Example: ids ``2 40 41 9 3``, hidden ``0 1 1 0 0``, one unit -> mostly ``2 4 4 9 3``.
     """
-    if by not in _BY:
-        raise ValueError(unknown("kind of replacement", by, _BY))
+    if by not in BY:
+        raise ValueError(unknown("kind of replacement", by, BY))
     if not len(ordinary_ids):
         raise ValueError("ordinary_ids is empty: wanted the ids of all pieces but the special ones")
     mask_below, random_below = thresholds(shares)

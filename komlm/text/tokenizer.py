@@ -121,6 +121,11 @@ class Tokenizer:
         return str(self._reading_masks.to_str())
 
     @property
+    def has_folder(self) -> bool:
+        """Whether it was read from a folder with a tokenizer.json."""
+        return self._folder is not None
+
+    @property
     def folder(self) -> Path:
         """The folder with its tokenizer.json.
 

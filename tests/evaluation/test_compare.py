@@ -117,6 +117,8 @@ def test_the_picture_shows_each_run(runs: list[Path], tmp_path: Path) -> None:
     plot(read_runs([runs[0], runs[1].rename(tmp_path / r"_$\x$ [red]")]), both)
     assert both.read_bytes().startswith(b"\x89PNG")
     assert both.read_bytes() != one.read_bytes()
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        plot(read_runs(runs[:1]), tmp_path / "nowhere" / "curves.png")
     with pytest.raises(ValueError, match=r"ends in \.png"):
         plot(read_runs(runs[:1]), tmp_path / "curves.jpg")
 
