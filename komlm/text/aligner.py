@@ -64,8 +64,10 @@ class Aligner:
         """Align one text.
 
         Raises:
+            TypeError: the text is no string.
             ValueError: a lone surrogate; the message names its offset.
         """
+        _check_type(text)
         return Alignment(self.analyzer(text), self.tokenizer.encode(text), self.tokenizer.pieces)
 
     def batch(self, texts: Iterable[str], workers: int = 1) -> Iterator[Alignment]:
@@ -88,6 +90,8 @@ class Aligner:
         """
         if workers < 1:
             raise ValueError(f"workers = {workers}: wanted 1 or more")
+        if isinstance(texts, str):
+            raise TypeError("a single string: wanted several texts, such as [text]")
         return self._one_by_one(texts) if workers == 1 else self._in_processes(texts, workers)
 
     def map(
@@ -124,7 +128,6 @@ class Aligner:
     def _one_by_one(self, texts: Iterable[str]) -> Iterator[Alignment]:
         for number, text in enumerate(texts):
             try:
-                _check_type(text)
                 alignment = self(text)
             except (TypeError, ValueError) as error:
                 raise _numbered(error, number) from error

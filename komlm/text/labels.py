@@ -145,7 +145,7 @@ def spans_of(pieces: Pieces, labels: Sequence[str]) -> list[LabelledSpan]:
 
 def _parted(number: int, label: str) -> tuple[str, str]:
     """Prefix and name of a label; of ``"O"``, no name."""
-    prefix, _, name = label.partition("-")
+    prefix, _, name = label.partition("-") if isinstance(label, str) else ("", "", "")
     if label == "O":
         return "O", ""
     if prefix not in ("B", "I", "E", "S") or not name:

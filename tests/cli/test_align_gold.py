@@ -47,6 +47,15 @@ def test_without_a_tokenizer_kiwi_alone_is_scored(komlm: Run, treebanks: list[Pa
     assert answer.out.count("klue.tsv") == 1
 
 
+def test_a_treebank_that_cannot_be_scored_is_named(komlm: Run, tmp_path: Path) -> None:
+    """Two morphemes with one tag, in every eojeol."""
+    path = tmp_path / "bad.tsv"
+    path.write_text("1\t나는\t나 는\tNP\t2\tNP\n2\t간다\t가 ㄴ다\tVV\t0\tVP\n", encoding="utf-8")
+    answer = komlm("align", "--gold", path)
+    wanted = "bad.tsv: nothing in it could be scored; left out: 2 eojeols without morphemes\n"
+    assert (answer.code, answer.out) == (0, wanted)
+
+
 def test_the_json_is_an_object_a_treebank(
     komlm: Run, treebanks: list[Path], tokenizer_folder: Path
 ) -> None:

@@ -41,6 +41,13 @@ def test_one_worker_is_one_by_one(aligner: Aligner) -> None:
         same(alignment, aligner(text))
 
 
+def test_what_is_no_text_is_refused(aligner: Aligner) -> None:
+    with pytest.raises(TypeError, match="wanted a string, and got NoneType"):
+        aligner(None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"a single string: wanted several texts"):
+        aligner.batch("가나")
+
+
 @pytest.mark.slow
 def test_several_workers_give_the_same_in_order(
     analyzer: Analyzer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -120,6 +120,8 @@ def test_a_sequence_of_another_length_and_labels_that_are_none() -> None:
     for label in ("LOC", "X-LOC", "B-", "", "B"):
         with pytest.raises(ValueError, match=f"label 2 is '{label}'"):
             alignment().spans_from(["O", "O", label] + ["O"] * 5)
+    with pytest.raises(ValueError, match="label 0 is 0"):
+        alignment().spans_from([0] * 8)  # type: ignore[list-item]
 
 
 def test_a_span_outside_the_text_has_no_pieces() -> None:

@@ -31,7 +31,11 @@ def table(scores: Sequence[TreebankScores]) -> str:
     """Analysis by treebank; then, with tokenizers, units by treebank and tokenizer."""
     scored = [score for score in scores if score.analysis.eojeols]
     known = [score for score in scores if score.analysis.known_boundaries.gold]
-    parts = []
+    parts = [
+        f"{score.name}: nothing in it could be scored; left out: {_left_out(score)}"
+        for score in scores
+        if score not in scored and score not in known
+    ]
     if scored:
         parts += [_ANALYSIS, figures([_ANALYSIS_HEADER, *map(_analysis, scored)])]
     if known:
@@ -45,6 +49,11 @@ def table(scores: Sequence[TreebankScores]) -> str:
         parts += [_MORPHEMES, figures([_MORPHEMES_HEADER, *(_morphemes(*row) for row in rows)])]
         parts += [_UNITS, figures([_UNITS_HEADER, *(_units(*row) for row in rows)])]
     return "\n\n".join(parts)
+
+
+def _left_out(score: TreebankScores) -> str:
+    counts = score.analysis.left_out
+    return ", ".join(f"{count:,} eojeols {why}" for why, count in counts.items()) or "no eojeol"
 
 
 _ANALYSIS_HEADER = [
