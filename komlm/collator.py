@@ -18,7 +18,8 @@ from torch.nn import functional
 from transformers import AutoTokenizer, PreTrainedTokenizerFast, TrainerCallback
 
 from komlm.data.rows import Rows
-from komlm.masking import STRATEGIES, Selection, begins, replace
+from komlm.masking import STRATEGIES, Selection
+from komlm.masking.corruption import corrupt
 from komlm.masking.replacement import BY, thresholds
 from komlm.names import pick, unknown
 from komlm.objectives.mlm import IGNORED
@@ -103,7 +104,7 @@ class UnitMaskingCollator(TrainerCallback):
         self.specials = loaded.specials_for("hiding pieces")
         self.tokenizer = _as_in_transformers(tokenizer, loaded)
         """What a Trainer saves beside the model."""
-        self._select = pick("unit", unit, STRATEGIES)
+        pick("unit", unit, STRATEGIES)  # checked now, not at the first batch
         self.unit = unit
         self.shares = (mask_replace_prob, random_replace_prob)
         thresholds(self.shares)  # they are checked now, not at the first batch
@@ -149,16 +150,14 @@ class UnitMaskingCollator(TrainerCallback):
         rows = self._padded([self._columns(feature) for feature in features])
         self._warn_of_one_epoch(rows.numbers)
         selection = dataclasses.replace(self._selection, epoch=int(self._epoch))
-        hidden = self._select(rows, selection)
-        input_ids = replace(
-            rows.input_ids,
-            hidden,
-            begins(rows, self.unit),
-            selection.keys(rows.numbers),
+        input_ids, hidden = corrupt(
+            rows,
+            self.unit,
+            selection,
             self.specials["mask"],
             self._ordinary,
-            by=self.replace,
-            shares=self.shares,
+            self.replace,
+            self.shares,
         )
         return {
             "input_ids": input_ids,

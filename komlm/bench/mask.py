@@ -25,7 +25,8 @@ from komlm.bench.report import Figure, Report
 from komlm.bench.timing import in_turn, one_core
 from komlm.data.rows import Rows, RowSource
 from komlm.data.shards import Shards
-from komlm.masking import STRATEGIES, Selection, begins, replace
+from komlm.masking import Selection
+from komlm.masking.corruption import corrupt
 from komlm.types import Flag
 
 ROWS, LENGTH = 64, 512
@@ -98,15 +99,8 @@ def hider(shards: Shards) -> Callable[[Rows], dict[str, Tensor]]:
         nonlocal epoch
         epoch += 1
         selection = Selection(RATIO, epoch=epoch)
-        hidden = STRATEGIES["morpheme"](rows, selection)
-        input_ids = replace(
-            rows.input_ids,
-            hidden,
-            begins(rows, "morpheme"),
-            selection.keys(rows.numbers),
-            shards.special_ids["mask"],
-            ordinary,
-        )
+        mask_id = shards.special_ids["mask"]
+        input_ids, hidden = corrupt(rows, "morpheme", selection, mask_id, ordinary)
         return {
             "input_ids": input_ids,
             "attention_mask": rows.attention_mask,

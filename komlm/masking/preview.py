@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from komlm.data.rows import Rows
-from komlm.masking import STRATEGIES, Selection, begins, replace
-from komlm.names import pick
+from komlm.masking import Selection
+from komlm.masking.corruption import corrupt
 from komlm.types import Flag
 
 
@@ -54,7 +54,6 @@ def hide(
     Raises:
         ValueError: an unknown unit or ``by``.
     """
-    select = pick("unit", unit, STRATEGIES)
     # [CLS] and [SEP] as in training: the draws go by the numbers of units and places in a row.
     rows = Rows(
         input_ids=_between(special_ids["cls"], ids, special_ids["sep"]).long(),
@@ -63,18 +62,9 @@ def hide(
         numbers=torch.tensor([number]),
         pad_id=special_ids["pad"],
     )
-    hidden = select(rows, selection)
     special = set(special_ids.values())
     ordinary = torch.tensor([i for i in range(vocabulary_size) if i not in special])
-    corrupted = replace(
-        rows.input_ids,
-        hidden,
-        begins(rows, unit),
-        selection.keys(rows.numbers),
-        special_ids["mask"],
-        ordinary,
-        by,
-    )
+    corrupted, hidden = corrupt(rows, unit, selection, special_ids["mask"], ordinary, by)
     labels = torch.where(hidden, rows.input_ids, -100)
     return Hidden(
         hidden=hidden[0, 1:-1].nonzero().flatten().tolist(),

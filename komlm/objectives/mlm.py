@@ -12,7 +12,8 @@ from torch.nn import functional
 
 from komlm.config import Config
 from komlm.data.rows import Rows
-from komlm.masking import STRATEGIES, Selection, begins, mask_epoch, replace, slots
+from komlm.masking import STRATEGIES, Selection, mask_epoch, slots
+from komlm.masking.corruption import corrupt
 from komlm.models import build_mlm
 from komlm.names import pick
 from komlm.objectives.terms import Term
@@ -47,8 +48,9 @@ class MaskedLanguageModel:
         self.config = config
         self.vocabulary_size = vocabulary_size
         self.special_ids = dict(special_ids)
-        self.select = pick("unit", config.masking.unit, STRATEGIES)
-        self._selection(0)  # names of classes are checked before anything is built
+        # Names of units and classes are checked before anything is built.
+        pick("unit", config.masking.unit, STRATEGIES)
+        self._selection(0)
         self.slots = slots(config.masking.ratio, config.masking.weights, config.rows.max_length)
         special = set(self.special_ids.values())
         self.ordinary_ids = torch.tensor([i for i in range(vocabulary_size) if i not in special])
@@ -81,19 +83,17 @@ class MaskedLanguageModel:
         """
         masking = self.config.masking
         selection = self._selection(mask_epoch(epochs, masking.patterns))
-        hidden = self.select(rows, selection)
-        corrupted = replace(
-            rows.input_ids,
-            hidden,
-            begins(rows, masking.unit),
-            selection.keys(rows.numbers),
+        input_ids, hidden = corrupt(
+            rows,
+            masking.unit,
+            selection,
             self.special_ids["mask"],
             self.ordinary_ids.to(rows.input_ids.device),
-            by=masking.replace,
+            masking.replace,
         )
         positions, labels = at_slots(rows.input_ids, hidden, self.slots)
         return {
-            "input_ids": corrupted,
+            "input_ids": input_ids,
             "attention_mask": rows.attention_mask,
             "positions": positions,
             "labels": labels,
